@@ -1,0 +1,75 @@
+//! A row of the registry as data: who claimed which database and role on a server.
+//!
+//! Decides nothing; the registry is the authority on ownership (contract, section 8), and the rules that read it are in
+//! [`super::decide`] and [`super::deletion`].
+
+use std::time::Duration;
+
+use super::names::Uid;
+use super::tenant::DeletionPolicy;
+
+/// State of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClaimState {
+    /// A living Tenant uses it.
+    Managed,
+    /// Its Tenant is gone and the policy was `Retain`; the data stay under the original UID (T4).
+    Unmanaged,
+    /// Its Tenant is being deleted with policy `Delete`.
+    Deleting,
+}
+
+impl ClaimState {
+    /// The name in the registry.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Managed => "managed",
+            Self::Unmanaged => "unmanaged",
+            Self::Deleting => "deleting",
+        }
+    }
+
+    /// The state with this name.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Managed, Self::Unmanaged, Self::Deleting].into_iter().find(|state| state.as_str() == text)
+    }
+}
+
+/// One registry row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// UID of the cluster's `kube-system` namespace.
+    pub cluster_uid: Uid,
+    /// The owner. Names prove nothing (D1).
+    pub tenant_uid: Uid,
+    /// The Instance under which it was claimed.
+    pub instance_uid: Uid,
+    /// Namespace of the Tenant.
+    pub namespace: String,
+    /// Name of the Tenant.
+    pub name: String,
+    /// The claimed database.
+    pub database: String,
+    /// The claimed role.
+    pub role: String,
+    /// The target Secret's name when it was claimed (M1).
+    pub secret_name: String,
+    /// Where the password is, under the mount (T1: this path counts, not a derived one).
+    pub secret_path: String,
+    /// OID of the role that we made; the proof that a role of that name is ours.
+    pub role_oid: Option<u32>,
+    /// OID of the database that we made.
+    pub database_oid: Option<u32>,
+    /// The extensions that were verified as installed (M2).
+    pub extensions: Vec<String>,
+    /// The KV version whose verifier the role has (D13).
+    pub applied_kv_version: Option<u64>,
+    /// How long ago that verifier was sent again, by the server's clock; none if it was sent once only (D13).
+    pub resent_age: Option<Duration>,
+    /// State.
+    pub state: ClaimState,
+    /// The policy at first contact with the deletion; it wins from then on (M3).
+    pub frozen_policy: Option<DeletionPolicy>,
+}

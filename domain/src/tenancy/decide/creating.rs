@@ -1,0 +1,345 @@
+//! From nothing to `Ready`: one function a phase.
+//!
+//! Each verifies what it builds on, asks for the first effect that is missing, or saves the next phase. `Err` is a step too:
+//! the conclusion that stopped the phase.
+
+use super::ownership::{EntryOwnership, entry_ownership};
+use super::{Step, Tenant, Then, rest};
+use crate::tenancy::claim::{Claim, ClaimState};
+use crate::tenancy::effect::TenantEffect;
+use crate::tenancy::facts::{EntryFact, Facts, Holder, InstanceFact, LoginFact, Projection, ProjectionFact, ProjectionReady, Seen};
+use crate::tenancy::reason::{Ready, Reason, Retry};
+use crate::tenancy::tenant::{TenantPhase, TenantStatus};
+use std::time::Duration;
+
+/// ESO's own error counts only after it lasted this long (D8): a fresh ExternalSecret often fails for a moment.
+pub(super) const PROJECTION_GRACE: Duration = Duration::from_secs(10);
+/// A forced sync is asked for at most this often; ESO's own back-off reaches 7 minutes (D8).
+pub(super) const FORCE_SYNC_INTERVAL: Duration = Duration::from_secs(60);
+/// A verifier is sent again at most this often per KV version (D13).
+pub(super) const RESEND_INTERVAL: Duration = Duration::from_secs(600);
+
+type Progress = Result<Step, Step>;
+
+impl Tenant {
+    /// Reads everything; a clash is found here, with nothing written and the fields still editable.
+    pub(super) fn pending(&self, facts: &Facts) -> Progress {
+        let server = self.server(facts)?;
+        if let Some(claim) = &server.claim {
+            self.check_claim(claim, facts)?;
+            return Ok(self.plan());
+        }
+        self.check_reserved(facts)?;
+        self.check_entry_is_free(facts)?;
+        if let Some(holder) = server.holders.first() {
+            return Err(self.held(holder));
+        }
+        if server.role.is_some() {
+            return Err(self.conflict(format!(
+                "role {} exists on the server and was not made for this tenant: choose another spec.loginRole",
+                self.definition.role
+            )));
+        }
+        if server.database.is_some() {
+            return Err(self.conflict(format!(
+                "database {} exists on the server and was not made for this tenant: choose another spec.database",
+                self.definition.database
+            )));
+        }
+        self.own_projection(facts)?;
+        self.check_secret(facts)?;
+        self.check_extensions(facts)?;
+        Ok(self.plan())
+    }
+
+    fn plan(&self) -> Step {
+        self.advance(TenantPhase::Planned, "names are free; claiming them")
+    }
+
+    fn check_reserved(&self, facts: &Facts) -> Result<(), Step> {
+        let invalid = |text: String| Err(self.conclude(Reason::InvalidSpec, text, Retry::Slow));
+        if let Seen::Known(server) = &facts.server
+            && server.role_is_admin
+        {
+            return invalid("spec.loginRole is reserved on this Instance: choose another".to_owned());
+        }
+        if let Some(view) = facts.instance.view()
+            && view.endpoint.database() == &self.definition.database
+        {
+            return invalid(format!(
+                "spec.database {} is the management database of Instance {}: choose another",
+                self.definition.database, view.name
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_extensions(&self, facts: &Facts) -> Result<(), Step> {
+        let InstanceFact::Ready { provisioning, .. } = &facts.instance else { return Ok(()) };
+        let refused = self.known(provisioning, "the Instance")?;
+        if refused.is_empty() {
+            return Ok(());
+        }
+        let clauses: Vec<String> = refused.iter().map(crate::tenancy::capability::RefusedExtension::describe).collect();
+        let text = format!("spec.extensions: {}; remove it, or ask the administrator", clauses.join("; "));
+        Err(self.conclude(Reason::InvalidSpec, text, Retry::Slow))
+    }
+
+    /// Without a claim no entry may be there; one of our UID means that another registry made this Tenant (T5).
+    fn check_entry_is_free(&self, facts: &Facts) -> Result<(), Step> {
+        let entry = self.known(&facts.entry, "the OpenBao entry")?;
+        match entry_ownership(&self.identity.uid, entry) {
+            EntryOwnership::Nobodys => Ok(()),
+            EntryOwnership::Ours => {
+                if let (EntryFact::Present { data: Some(owner), .. }, Some(view)) = (entry, facts.instance.view())
+                    && owner.instance_uid != view.uid
+                {
+                    return Err(self.other_instance(owner));
+                }
+                let place = facts.instance.view().map_or_else(String::new, |view| {
+                    format!("{}:{}/{}", view.endpoint.hostaddr(), view.endpoint.port(), view.endpoint.database())
+                });
+                Err(self.failed(format!(
+                    "this tenant has a password in OpenBao but no claim in the registry at {place}: the endpoint of Instance {} \
+                     leads to another server or database than the one that made it; point it back, or restore the registry",
+                    self.definition.instance
+                )))
+            }
+            EntryOwnership::Foreign => Err(self.conflict(format!(
+                "the OpenBao entry {} exists and is not this tenant's: an administrator must move it away",
+                self.derived_path()
+            ))),
+        }
+    }
+
+    /// A row of another UID is in the way. One of a Tenant that is gone may be marked so, and nothing else (section 7).
+    fn held(&self, holder: &Holder) -> Step {
+        if holder.alive == Some(false) && holder.claim.state == ClaimState::Managed {
+            return Step::Effect(TenantEffect::MarkUnmanaged(holder.claim.tenant_uid.clone()));
+        }
+        let Claim { namespace, name, database, role, .. } = &holder.claim;
+        let (what, remedy) = if holder.alive == Some(true) {
+            ("belongs to", "choose another spec.database and spec.loginRole")
+        } else {
+            ("was retained from", "choose other names, or ask an administrator to adopt or release the record")
+        };
+        self.conflict(format!("database {database} with role {role} {what} tenant {namespace}/{name}: {remedy}"))
+    }
+
+    /// The ExternalSecret of the derived name, if it is ours; `None` if there is none.
+    pub(super) fn own_projection<'f>(&self, facts: &'f Facts) -> Result<Option<&'f Projection>, Step> {
+        match self.known(&facts.projection, "the ExternalSecret")? {
+            ProjectionFact::Absent => Ok(None),
+            ProjectionFact::Present(projection) if projection.owner.as_ref() == Some(&self.identity.uid) => {
+                Ok(Some(projection))
+            }
+            ProjectionFact::Present(_) => Err(self.conflict(format!(
+                "ExternalSecret {} exists and does not carry this tenant's UID: delete it, or rename this tenant",
+                self.definition.projection_name
+            ))),
+        }
+    }
+
+    /// Claim, then the password with its owner.
+    pub(super) fn planned(&self, facts: &Facts) -> Progress {
+        let server = self.server(facts)?;
+        let Some(claim) = &server.claim else {
+            return self.planned_without_claim(facts);
+        };
+        self.check_claim(claim, facts)?;
+        let entry = self.known(&facts.entry, "the OpenBao entry")?;
+        if *entry == EntryFact::Absent && claim.applied_kv_version.is_none() {
+            return Ok(Step::Effect(TenantEffect::WriteEntry));
+        }
+        if !self.own_entry(claim, facts)?.marked {
+            return Ok(Step::Effect(TenantEffect::WriteEntryMetadata));
+        }
+        let path = claim.secret_path.as_str();
+        let status = TenantStatus {
+            phase: TenantPhase::CredentialCreated,
+            openbao_url: Some(self.layout.url(path)),
+            ready: Some(Ready::new(Reason::Reconciling, "password stored; making the role")),
+            ..self.named()
+        };
+        Ok(self.save(status, Then::Continue))
+    }
+
+    fn planned_without_claim(&self, facts: &Facts) -> Progress {
+        // The spec was corrected since the plan: plan anew, with everything read again.
+        if self.names_differ() {
+            return self.pending(facts);
+        }
+        let server = self.server(facts)?;
+        self.check_reserved(facts)?;
+        self.check_entry_is_free(facts)?;
+        if server.holders.is_empty() && server.role.is_none() && server.database.is_none() {
+            return Ok(Step::Effect(TenantEffect::Claim));
+        }
+        // Something took a name in the meantime; `Pending` reads all of it and says what.
+        Ok(self.advance(TenantPhase::Pending, "a name was taken in the meantime: reading everything again"))
+    }
+
+    /// The role, its verifier and its attributes.
+    pub(super) fn credential_created(&self, facts: &Facts) -> Progress {
+        let (claim, server) = self.own_claim(facts)?;
+        let entry = self.own_entry(claim, facts)?;
+        let Some(role) = self.own_role(claim, server)? else {
+            self.own_database(claim, server)?;
+            return Ok(Step::Effect(TenantEffect::CreateRole));
+        };
+        if claim.role_oid != Some(role.oid) || !role.can_login || !role.admin_is_member {
+            return Ok(Step::Effect(TenantEffect::RepairRole));
+        }
+        if claim.applied_kv_version != Some(entry.version) {
+            return Ok(Step::Effect(TenantEffect::SetVerifier));
+        }
+        Ok(self.advance(TenantPhase::RoleCreated, "role made; making the database"))
+    }
+
+    /// The database, shut to others, with its extensions, recorded.
+    pub(super) fn role_created(&self, facts: &Facts) -> Progress {
+        let (claim, server) = self.own_claim(facts)?;
+        if self.own_role(claim, server)?.is_none() {
+            return Ok(self.advance(TenantPhase::CredentialCreated, "the role is gone; making it again"));
+        }
+        let Some(database) = self.own_database(claim, server)? else {
+            return Ok(Step::Effect(TenantEffect::CreateDatabase));
+        };
+        if database.owned_by_admin || !database.connectable {
+            return Ok(Step::Effect(TenantEffect::RepairDatabase));
+        }
+        if database.public_access {
+            return Ok(Step::Effect(TenantEffect::CloseDatabase));
+        }
+        let installed = self.known(&facts.inside, "the tenant database")?;
+        if let Some(missing) = self.definition.extensions.iter().find(|name| !installed.contains(name.as_str())) {
+            return Ok(Step::Effect(TenantEffect::CreateExtension(missing.clone())));
+        }
+        if !self.database_is_recorded(claim, database.oid) {
+            return Ok(Step::Effect(TenantEffect::RecordDatabase));
+        }
+        let status = TenantStatus {
+            phase: TenantPhase::DatabaseCreated,
+            database_oid: Some(database.oid),
+            ready: Some(Ready::new(Reason::Reconciling, "database made; projecting the password")),
+            ..self.named()
+        };
+        Ok(self.save(status, Then::Continue))
+    }
+
+    pub(super) fn database_is_recorded(&self, claim: &Claim, oid: u32) -> bool {
+        let recorded = |name: &str| claim.extensions.iter().any(|extension| extension == name);
+        claim.database_oid == Some(oid) && self.definition.extensions.iter().all(|name| recorded(name.as_str()))
+    }
+
+    /// The ExternalSecret, once claim, role and database are verified at this endpoint (D7).
+    pub(super) fn database_created(&self, facts: &Facts) -> Progress {
+        let (claim, server) = self.own_claim(facts)?;
+        self.own_entry(claim, facts)?;
+        if self.own_role(claim, server)?.is_none() || self.own_database(claim, server)?.is_none() {
+            return Ok(self.advance(TenantPhase::CredentialCreated, "role or database is gone; verifying again"));
+        }
+        let projection = self.own_projection(facts)?;
+        self.check_secret(facts)?;
+        match projection {
+            Some(projection) if projection.deleting => Ok(rest(Retry::Backoff)),
+            Some(projection) if projection.as_wanted => {
+                Ok(self.advance(TenantPhase::ExternalSecretCreated, "waiting for External Secrets Operator"))
+            }
+            _ => Ok(Step::Effect(TenantEffect::ApplyProjection)),
+        }
+    }
+
+    /// Waits until ESO has proved the pinned version (D8).
+    pub(super) fn external_secret_created(&self, facts: &Facts) -> Progress {
+        let Some(projection) = self.own_projection(facts)? else {
+            return Ok(self.advance(TenantPhase::DatabaseCreated, "the ExternalSecret is gone; making it again"));
+        };
+        if !projection.as_wanted || projection.deleting {
+            return Ok(self.advance(TenantPhase::DatabaseCreated, "the ExternalSecret was changed; applying it again"));
+        }
+        match &projection.ready {
+            ProjectionReady::True if projection.synced => {
+                Ok(self.advance(TenantPhase::CredentialProjected, "Secret delivered; proving the login"))
+            }
+            ProjectionReady::False { owned_by_another: true, .. } => Err(self.conflict(format!(
+                "Secret {} is owned by another ExternalSecret: delete that, or set spec.credential.secretName",
+                self.definition.secret_name
+            ))),
+            ProjectionReady::False { age, reason, .. } if *age >= PROJECTION_GRACE => {
+                Ok(self.projection_failing(projection, reason, facts))
+            }
+            ProjectionReady::False { age, .. } => Ok(rest(Retry::After(PROJECTION_GRACE.saturating_sub(*age)))),
+            // ESO is silent: its watch wakes us, and the slow timer looks anyway.
+            _ => Ok(rest(Retry::After(PROJECTION_GRACE))),
+        }
+    }
+
+    /// ESO fails though OpenBao answers us: ask for a sync now and then, and say what ESO says.
+    pub(super) fn projection_failing(&self, projection: &Projection, reason: &str, facts: &Facts) -> Step {
+        let due = projection.force_sync_age.is_none_or(|age| age >= FORCE_SYNC_INTERVAL);
+        if due && matches!(facts.entry, Seen::Known(_)) {
+            return Step::Effect(TenantEffect::ForceSync);
+        }
+        let text = format!(
+            "ExternalSecret {} reports {reason}: see its events for the cause",
+            self.definition.projection_name
+        );
+        let reason = Reason::CredentialProjectionFailed;
+        self.conclude(reason, text, reason.retry())
+    }
+
+    /// The proof by login.
+    pub(super) fn credential_projected(&self, facts: &Facts) -> Progress {
+        let (claim, server) = self.own_claim(facts)?;
+        let entry = self.own_entry(claim, facts)?;
+        let Some(database) = self.own_database(claim, server)? else {
+            return Ok(self.advance(TenantPhase::CredentialCreated, "the database is not there; verifying again"));
+        };
+        match self.known(&facts.login, "the login")? {
+            LoginFact::Accepted => Ok(self.converged(claim, database.oid)),
+            LoginFact::WrongPassword if claim.applied_kv_version != Some(entry.version) => {
+                Ok(self.advance(TenantPhase::CredentialCreated, "the password in OpenBao is newer than the role's"))
+            }
+            LoginFact::WrongPassword if self.may_resend(claim, server) => Ok(Step::Effect(TenantEffect::SetVerifier)),
+            refused => Ok(self.login_refused(refused, claim, server)),
+        }
+    }
+
+    pub(super) fn may_resend(&self, claim: &Claim, server: &crate::tenancy::facts::ServerFacts) -> bool {
+        let expired = server.role.as_ref().is_none_or(|role| role.expired);
+        !expired && claim.resent_age.is_none_or(|age| age >= RESEND_INTERVAL)
+    }
+
+    pub(super) fn login_refused(
+        &self,
+        refused: &LoginFact,
+        claim: &Claim,
+        server: &crate::tenancy::facts::ServerFacts,
+    ) -> Step {
+        let role = server.role.as_ref();
+        if role.is_some_and(|role| !role.can_login) && self.saved.phase != TenantPhase::CredentialCreated {
+            return self.advance(TenantPhase::CredentialCreated, "the role may not log in; repairing it");
+        }
+        let why = match refused {
+            LoginFact::WrongPassword if role.is_some_and(|role| role.expired) => "its VALID UNTIL has passed",
+            LoginFact::WrongPassword => "the server refuses the stored password though its verifier was just sent again",
+            LoginFact::NotPermitted(text) => text,
+            LoginFact::Accepted => "the login was accepted",
+        };
+        self.failed(format!("login as {} failed: {why}", claim.role))
+    }
+
+    /// Everything is proved.
+    pub(super) fn converged(&self, claim: &Claim, oid: u32) -> Step {
+        let status = TenantStatus {
+            phase: TenantPhase::Ready,
+            observed_generation: Some(self.revision),
+            database_oid: Some(oid),
+            openbao_url: Some(self.layout.url(&claim.secret_path)),
+            ready: Some(Ready::new(Reason::Ready, "database, role, extensions and Secret verified")),
+            ..self.named()
+        };
+        self.save(status, Then::Rest(Retry::Slow))
+    }
+}

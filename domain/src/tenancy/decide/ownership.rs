@@ -1,0 +1,224 @@
+//! What is ours: proofs by UID and OID, never by name (D1, T3).
+//!
+//! Each function gives the proved part, or the step that says why it is not ours. It alters nothing.
+
+use super::{Step, Tenant};
+use crate::tenancy::claim::Claim;
+use crate::tenancy::facts::{
+    DatabaseFact, EntryFact, EntryOwner, Facts, InstanceView, RoleFact, SecretFact, Seen, ServerFacts,
+};
+use crate::tenancy::names::Uid;
+use crate::tenancy::reason::{Reason, Retry};
+use crate::tenancy::tenant::TenantPhase;
+
+/// A role is ours if its OID is the recorded one or, after a restore, its comment carries our UID; the name proves nothing.
+pub(in crate::tenancy) fn role_is_ours(claim: &Claim, role: &RoleFact) -> bool {
+    claim.role_oid == Some(role.oid) || role.comment_uid.as_ref() == Some(&claim.tenant_uid)
+}
+
+/// A database is ours if its owner is our role and its OID is the recorded one, if any was recorded.
+pub(in crate::tenancy) fn database_is_ours(claim: &Claim, role: Option<&RoleFact>, database: &DatabaseFact) -> bool {
+    let owned = role.is_some_and(|role| role_is_ours(claim, role) && role.oid == database.owner_oid);
+    owned && claim.database_oid.is_none_or(|oid| oid == database.oid)
+}
+
+/// Whose entry this is, as far as data and custom metadata agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tenancy) enum EntryOwnership {
+    /// Nothing there.
+    Nobodys,
+    /// Ours by data or custom metadata, and neither says otherwise.
+    Ours,
+    /// Someone else's, or unmarked.
+    Foreign,
+}
+
+/// Judges an entry by the UID that owns this Tenant.
+pub(in crate::tenancy) fn entry_ownership(uid: &Uid, entry: &EntryFact) -> EntryOwnership {
+    let (data, metadata) = match entry {
+        EntryFact::Absent => return EntryOwnership::Nobodys,
+        EntryFact::Deleted { metadata } => (None, metadata.as_ref()),
+        EntryFact::Present { data, metadata, .. } => (data.as_ref().map(|owner| &owner.tenant_uid), metadata.as_ref()),
+    };
+    let marks: Vec<&Uid> = data.into_iter().chain(metadata).collect();
+    if !marks.is_empty() && marks.iter().all(|mark| *mark == uid) { EntryOwnership::Ours } else { EntryOwnership::Foreign }
+}
+
+/// A present entry that is proved ours.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnEntry {
+    /// Its KV version.
+    pub(super) version: u64,
+    /// Its custom metadata carry our UID.
+    pub(super) marked: bool,
+}
+
+type Proof<T> = Result<T, Step>;
+
+impl Tenant {
+    pub(super) fn server<'f>(&self, facts: &'f Facts) -> Proof<&'f ServerFacts> {
+        self.known(&facts.server, "the management database")
+    }
+
+    pub(super) fn known<'f, T>(&self, seen: &'f Seen<T>, what: &str) -> Proof<&'f T> {
+        match seen {
+            Seen::Known(value) => Ok(value),
+            Seen::Failed(failure) => Err(self.unseen(failure)),
+            // Asked for a part that this round did not observe: look again, change nothing.
+            Seen::NotAsked => {
+                Err(Step::Rest { retry: Retry::Backoff, notice: Some(format!("{what} was not observed in this round")) })
+            }
+        }
+    }
+
+    /// Our claim, with every recorded name equal to the effective one (M1, M2, M4).
+    pub(super) fn own_claim<'f>(&self, facts: &'f Facts) -> Proof<(&'f Claim, &'f ServerFacts)> {
+        let server = self.server(facts)?;
+        match &server.claim {
+            Some(claim) => {
+                self.check_claim(claim, facts)?;
+                Ok((claim, server))
+            }
+            // The checkpoint is ahead of the facts (forged, or another registry): start over, where everything is read.
+            None => Err(self.advance(TenantPhase::Pending, "no claim in the registry: reading everything again")),
+        }
+    }
+
+    pub(super) fn check_claim(&self, claim: &Claim, facts: &Facts) -> Proof<()> {
+        if let Some(view) = facts.instance.view()
+            && claim.instance_uid != view.uid
+        {
+            return Err(self.claimed_under_another_instance(view, facts));
+        }
+        let immutable = [
+            ("database", claim.database.as_str(), self.definition.database.as_str()),
+            ("loginRole", claim.role.as_str(), self.definition.role.as_str()),
+            ("credential.secretName", claim.secret_name.as_str(), self.definition.secret_name.as_str()),
+        ];
+        for (field, recorded, wanted) in immutable {
+            if recorded != wanted {
+                return Err(self.immutable(format!(
+                    "spec.{field} is {wanted} but {recorded} was created: set it back to {recorded}, or make a new tenant and migrate"
+                )));
+            }
+        }
+        let removed = claim.extensions.iter().find(|name| !self.definition.extensions.iter().any(|e| e.as_str() == *name));
+        match removed {
+            Some(name) => Err(self.immutable(format!(
+                "spec.extensions no longer has {name}, which is installed: extensions are never dropped, add it again"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn claimed_under_another_instance(&self, view: &InstanceView, facts: &Facts) -> Step {
+        if let Seen::Known(EntryFact::Present { data: Some(owner), .. }) = &facts.entry
+            && owner.instance_name != view.name
+        {
+            return self.other_instance(owner);
+        }
+        self.conflict(format!(
+            "the registry says that this tenant was made under another PostgreSQLInstance than the present {} (its UID differs): \
+             an administrator must adopt or release the record",
+            view.name
+        ))
+    }
+
+    pub(super) fn other_instance(&self, owner: &EntryOwner) -> Step {
+        self.immutable(format!(
+            "spec.instanceRef is {} but this tenant was created on {}: set it back, or make a new tenant and migrate",
+            self.definition.instance, owner.instance_name
+        ))
+    }
+
+    /// The entry, present and ours (D9, T1).
+    pub(super) fn own_entry(&self, claim: &Claim, facts: &Facts) -> Proof<OwnEntry> {
+        let entry = self.known(&facts.entry, "the OpenBao entry")?;
+        match (entry_ownership(&self.identity.uid, entry), entry) {
+            (EntryOwnership::Nobodys, _) if claim.applied_kv_version.is_some() => Err(self.failed(format!(
+                "the OpenBao entry {} is gone though its password is in use: write the password back there with this tenant's \
+                 UID as custom metadata, or delete the tenant; no new password is made",
+                claim.secret_path
+            ))),
+            (EntryOwnership::Nobodys, _) => {
+                Err(self.advance(TenantPhase::Planned, "no password was stored yet"))
+            }
+            (EntryOwnership::Ours, EntryFact::Deleted { .. }) => Err(self.failed(format!(
+                "the latest version of the OpenBao entry {} is deleted: undelete it (bao kv undelete); no new password is made",
+                claim.secret_path
+            ))),
+            (EntryOwnership::Ours, EntryFact::Present { version, data, metadata }) => {
+                if let (Some(owner), Some(view)) = (data, facts.instance.view())
+                    && owner.instance_uid != view.uid
+                {
+                    return Err(self.other_instance(owner));
+                }
+                Ok(OwnEntry { version: *version, marked: metadata.is_some() })
+            }
+            _ => Err(self.conflict(format!(
+                "the OpenBao entry {} does not carry this tenant's UID: it belongs to something else; move it away, or delete this tenant",
+                claim.secret_path
+            ))),
+        }
+    }
+
+    /// Our role; `None` if there is no role of the claimed name.
+    pub(super) fn own_role<'f>(&self, claim: &Claim, server: &'f ServerFacts) -> Proof<Option<&'f RoleFact>> {
+        match &server.role {
+            Some(role) if !role_is_ours(claim, role) => Err(self.conflict(format!(
+                "role {} exists and is not this tenant's (its OID is not the recorded one): nothing was changed",
+                claim.role
+            ))),
+            role => Ok(role.as_ref()),
+        }
+    }
+
+    /// Our database; `None` if there is none of the claimed name and none was recorded.
+    pub(super) fn own_database<'f>(&self, claim: &Claim, server: &'f ServerFacts) -> Proof<Option<&'f DatabaseFact>> {
+        match &server.database {
+            None if claim.database_oid.is_some() => Err(self.failed(format!(
+                "database {} was created and is gone: restore it, or delete the tenant; it is never made again silently",
+                claim.database
+            ))),
+            None => Ok(None),
+            Some(database) if database_is_ours(claim, server.role.as_ref(), database) => Ok(Some(database)),
+            // The database that we recorded, given to the admin itself: it can be given back to its role.
+            Some(database) if claim.database_oid == Some(database.oid) && database.owned_by_admin => Ok(Some(database)),
+            Some(_) => Err(self.conflict(format!(
+                "database {} exists and is not this tenant's (owner or OID differ from what was recorded): nothing was changed",
+                claim.database
+            ))),
+        }
+    }
+
+    /// The target Secret is free, or our ExternalSecret's (D6).
+    pub(super) fn check_secret(&self, facts: &Facts) -> Proof<()> {
+        let secret = self.known(&facts.secret, "the target Secret")?;
+        let projection = match &facts.projection {
+            Seen::Known(crate::tenancy::facts::ProjectionFact::Present(projection)) => Some(&projection.uid),
+            _ => None,
+        };
+        match secret {
+            SecretFact::Absent => Ok(()),
+            SecretFact::OfProjection(uid) if projection == Some(uid) => Ok(()),
+            // Left by an ExternalSecret of ours that was deleted a moment ago; garbage collection takes it.
+            SecretFact::OfProjection(_) => Err(super::rest(Retry::Backoff)),
+            SecretFact::Foreign => Err(self.conflict(format!(
+                "Secret {} exists and is not owned by this tenant's ExternalSecret: delete it, or set spec.credential.secretName",
+                self.definition.secret_name
+            ))),
+        }
+    }
+
+    pub(super) fn immutable(&self, text: String) -> Step {
+        self.conclude(Reason::ImmutableField, text, Reason::ImmutableField.retry())
+    }
+
+    pub(super) fn conflict(&self, text: String) -> Step {
+        self.conclude(Reason::Conflict, text, Reason::Conflict.retry())
+    }
+
+    pub(super) fn failed(&self, text: String) -> Step {
+        self.conclude(Reason::ProvisioningFailed, text, Reason::ProvisioningFailed.retry())
+    }
+}
