@@ -81,7 +81,11 @@ impl Violation {
     /// A violation at a path.
     #[must_use]
     pub fn new(path: impl Into<FieldPath>, kind: Kind, text: impl Into<String>) -> Self {
-        Self { path: path.into(), kind, text: text.into() }
+        Self {
+            path: path.into(),
+            kind,
+            text: text.into(),
+        }
     }
 }
 
@@ -105,7 +109,11 @@ impl Violations {
             return Err(Self(collected));
         }
         value().ok_or_else(|| {
-            Self(vec![Violation::new("spec", Kind::Invalid, "the object could not be read")])
+            Self(vec![Violation::new(
+                "spec",
+                Kind::Invalid,
+                "the object could not be read",
+            )])
         })
     }
 
@@ -160,7 +168,10 @@ impl Verdict {
 
     /// Refused for these reasons.
     pub fn refused(violations: Vec<Violation>) -> Self {
-        Self { violations, warnings: Vec::new() }
+        Self {
+            violations,
+            warnings: Vec::new(),
+        }
     }
 
     /// True if nothing was violated.

@@ -43,10 +43,18 @@ pub struct Recorded<'a> {
 }
 
 /// Judges a Tenant. `management_database` is the database of the Instance that the new spec names, if it is known.
-pub fn review_tenant(change: &Change<TenantDraft<'_>, Recorded<'_>>, management_database: Option<&str>) -> Verdict {
+pub fn review_tenant(
+    change: &Change<TenantDraft<'_>, Recorded<'_>>,
+    management_database: Option<&str>,
+) -> Verdict {
     let (new, mut violations) = match change {
         Change::Create(new) => (new, Vec::new()),
-        Change::Update { old, new, recorded, deleting } => {
+        Change::Update {
+            old,
+            new,
+            recorded,
+            deleting,
+        } => {
             if same_tenant_spec(old, new) {
                 return Verdict::allowed();
             }
@@ -59,11 +67,17 @@ pub fn review_tenant(change: &Change<TenantDraft<'_>, Recorded<'_>>, management_
         violations.push(Violation::new(
             "spec.database",
             Kind::Forbidden,
-            format!("{} is the management database of Instance {}: choose another", new.effective_database(), new.instance_ref),
+            format!(
+                "{} is the management database of Instance {}: choose another",
+                new.effective_database(),
+                new.instance_ref
+            ),
         ));
     }
     let mut verdict = Verdict::refused(violations);
-    if verdict.is_allowed() && DeletionPolicy::parse(new.deletion_policy) == Some(DeletionPolicy::Delete) {
+    if verdict.is_allowed()
+        && DeletionPolicy::parse(new.deletion_policy) == Some(DeletionPolicy::Delete)
+    {
         verdict.warnings.push(format!(
             "spec.deletionPolicy is Delete: deleting this tenant destroys database {}, its role and its password",
             new.effective_database()
@@ -80,17 +94,29 @@ pub fn review_instance(
 ) -> Verdict {
     let (new, mut violations) = match change {
         Change::Create(new) => (new, Vec::new()),
-        Change::Update { old, new, deleting, .. } => {
+        Change::Update {
+            old, new, deleting, ..
+        } => {
             if same_instance_spec(old, new) {
                 return Verdict::allowed();
             }
-            (new, if *deleting { vec![deleting_violation()] } else { Vec::new() })
+            (
+                new,
+                if *deleting {
+                    vec![deleting_violation()]
+                } else {
+                    Vec::new()
+                },
+            )
         }
     };
     if let Err(invalid) = InstanceDefinition::parse(new, policy) {
         violations.extend(invalid.into_vec());
     }
-    if let Some((tenant, database)) = claimed.iter().find(|(_, database)| database == new.endpoint.database) {
+    if let Some((tenant, database)) = claimed
+        .iter()
+        .find(|(_, database)| database == new.endpoint.database)
+    {
         violations.push(Violation::new(
             "spec.endpoint.database",
             Kind::Forbidden,
@@ -111,7 +137,9 @@ fn tls_warning(mode: &str) -> Option<String> {
         SslMode::Require => "the server is not verified at all: anyone in between can pose as it",
         SslMode::Disable => "passwords and data travel unencrypted",
     };
-    Some(format!("spec.endpoint.sslMode is {mode}: {text}; use verify-full"))
+    Some(format!(
+        "spec.endpoint.sslMode is {mode}: {text}; use verify-full"
+    ))
 }
 
 fn same_instance_spec(old: &InstanceDraft<'_>, new: &InstanceDraft<'_>) -> bool {
@@ -141,11 +169,20 @@ fn same_tenant_spec(old: &TenantDraft<'_>, new: &TenantDraft<'_>) -> bool {
 }
 
 fn deleting_violation() -> Violation {
-    Violation::new("spec", Kind::Forbidden, "the object is being deleted: its spec may not change any more")
+    Violation::new(
+        "spec",
+        Kind::Forbidden,
+        "the object is being deleted: its spec may not change any more",
+    )
 }
 
 /// M1, M2 and D4: what may not change any more.
-fn frozen_fields(old: &TenantDraft<'_>, new: &TenantDraft<'_>, recorded: &Recorded<'_>, deleting: bool) -> Vec<Violation> {
+fn frozen_fields(
+    old: &TenantDraft<'_>,
+    new: &TenantDraft<'_>,
+    recorded: &Recorded<'_>,
+    deleting: bool,
+) -> Vec<Violation> {
     if deleting || recorded.phase == TenantPhase::Deleting {
         return vec![deleting_violation()];
     }
@@ -156,8 +193,16 @@ fn frozen_fields(old: &TenantDraft<'_>, new: &TenantDraft<'_>, recorded: &Record
     let fields = [
         ("spec.instanceRef", new.instance_ref, Some(old.instance_ref)),
         ("spec.database", new.effective_database(), recorded.database),
-        ("spec.loginRole", new.effective_login_role(), recorded.login_role),
-        ("spec.credential.secretName", secret_name.as_str(), recorded.secret_name),
+        (
+            "spec.loginRole",
+            new.effective_login_role(),
+            recorded.login_role,
+        ),
+        (
+            "spec.credential.secretName",
+            secret_name.as_str(),
+            recorded.secret_name,
+        ),
     ];
     let mut violations: Vec<Violation> = fields
         .into_iter()
@@ -169,10 +214,17 @@ fn frozen_fields(old: &TenantDraft<'_>, new: &TenantDraft<'_>, recorded: &Record
         .collect();
     // A name that turned out not to be installable must be removable (M2).
     if recorded.reason != Some(Reason::InvalidSpec) {
-        violations.extend(old.extensions.iter().filter(|name| !new.extensions.contains(name)).map(|name| {
-            let text = format!("{name} may not be removed: extensions are never dropped; add it again");
-            Violation::new("spec.extensions", Kind::Immutable, text)
-        }));
+        violations.extend(
+            old.extensions
+                .iter()
+                .filter(|name| !new.extensions.contains(name))
+                .map(|name| {
+                    let text = format!(
+                        "{name} may not be removed: extensions are never dropped; add it again"
+                    );
+                    Violation::new("spec.extensions", Kind::Immutable, text)
+                }),
+        );
     }
     violations
 }

@@ -79,8 +79,12 @@ impl RefusedExtension {
             Some(Installability::NeedsSuperuser(which)) if which == name.as_str() => {
                 format!("{name} needs a superuser (it is not trusted)")
             }
-            Some(Installability::NeedsSuperuser(which)) => format!("{name} requires {which}, which needs a superuser"),
-            Some(Installability::Requires(which)) => format!("{name} requires {which}, which the server does not have"),
+            Some(Installability::NeedsSuperuser(which)) => {
+                format!("{name} requires {which}, which needs a superuser")
+            }
+            Some(Installability::Requires(which)) => {
+                format!("{name} requires {which}, which the server does not have")
+            }
             Some(Installability::Yes) | None => format!("{name} is not available on this server"),
         }
     }
@@ -145,7 +149,9 @@ impl CapabilityObservation {
     #[must_use]
     pub fn registry_failure(&self) -> Option<Failure> {
         match &self.registry {
-            RegistryState::Incompatible(text) => Some(Failure::new(Class::Misconfigured, text.clone())),
+            RegistryState::Incompatible(text) => {
+                Some(Failure::new(Class::Misconfigured, text.clone()))
+            }
             RegistryState::NotObserved => Some(not_observed("the registry")),
             RegistryState::Absent | RegistryState::NeedsMigration | RegistryState::Usable => None,
         }
@@ -156,9 +162,10 @@ impl CapabilityObservation {
     pub fn registry_unusable(&self) -> Option<Failure> {
         match &self.registry {
             RegistryState::Usable => None,
-            RegistryState::Absent | RegistryState::NeedsMigration => {
-                Some(Failure::new(Class::Unavailable, "the registry was prepared but is not there"))
-            }
+            RegistryState::Absent | RegistryState::NeedsMigration => Some(Failure::new(
+                Class::Unavailable,
+                "the registry was prepared but is not there",
+            )),
             RegistryState::Incompatible(_) | RegistryState::NotObserved => self.registry_failure(),
         }
     }
@@ -168,14 +175,18 @@ impl CapabilityObservation {
     pub fn refusal(&self, name: &ExtensionName) -> Option<RefusedExtension> {
         match self.extensions.get(name) {
             Some(Installability::Yes) => None,
-            because => Some(RefusedExtension { name: name.clone(), because: because.cloned() }),
+            because => Some(RefusedExtension {
+                name: name.clone(),
+                because: because.cloned(),
+            }),
         }
     }
 
     /// What a ready Instance's condition says.
     #[must_use]
     pub fn ready_message(&self) -> String {
-        let mut text = String::from("connected; registry usable; the admin role has what is needed");
+        let mut text =
+            String::from("connected; registry usable; the admin role has what is needed");
         for advice in &self.advice {
             text.push_str("; ");
             text.push_str(advice);

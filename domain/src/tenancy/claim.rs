@@ -33,7 +33,9 @@ impl ClaimState {
     /// The state with this name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Managed, Self::Unmanaged, Self::Deleting].into_iter().find(|state| state.as_str() == text)
+        [Self::Managed, Self::Unmanaged, Self::Deleting]
+            .into_iter()
+            .find(|state| state.as_str() == text)
     }
 }
 

@@ -12,7 +12,9 @@ use super::failure::{Class, Failure};
 use super::names::derived_secret_name;
 use super::reason::{Ready, Reason, Retry};
 use super::tenant::{DeletionPolicy, SecretLayout, TenantIdentity, TenantPhase, TenantStatus};
-use crate::tenancy::decide::ownership::{EntryOwnership, database_is_ours, entry_ownership, role_is_ours};
+use crate::tenancy::decide::ownership::{
+    EntryOwnership, database_is_ours, entry_ownership, role_is_ours,
+};
 
 /// A Tenant with a deletion timestamp, in one round.
 #[derive(Clone, Debug)]
@@ -39,7 +41,15 @@ impl Departing {
         finalizer: bool,
         layout: SecretLayout,
     ) -> Self {
-        Self { identity, revision, instance_ref, policy: policy.unwrap_or_default(), saved, finalizer, layout }
+        Self {
+            identity,
+            revision,
+            instance_ref,
+            policy: policy.unwrap_or_default(),
+            saved,
+            finalizer,
+            layout,
+        }
     }
 
     /// Which Tenant it is.
@@ -78,7 +88,12 @@ impl Departing {
         if !self.finalizer || self.saved.phase != TenantPhase::Deleting {
             return Wants::default();
         }
-        Wants { server: true, entry: true, projection: true, ..Wants::default() }
+        Wants {
+            server: true,
+            entry: true,
+            projection: true,
+            ..Wants::default()
+        }
     }
 
     /// The next step; total and deterministic.
@@ -93,7 +108,10 @@ impl Departing {
             }
             let status = TenantStatus {
                 phase: TenantPhase::Deleting,
-                ready: Some(Ready::new(Reason::Reconciling, "removing database, role and password")),
+                ready: Some(Ready::new(
+                    Reason::Reconciling,
+                    "removing database, role and password",
+                )),
                 ..self.saved.clone()
             };
             return save_unless_equal(&self.saved, status, Then::Continue);
@@ -126,7 +144,9 @@ impl Departing {
         };
         self.check_instance(claim, facts)?;
         match claim.frozen_policy {
-            None if self.policy == DeletionPolicy::Delete => return Ok(Step::Effect(TenantEffect::FreezePolicy)),
+            None if self.policy == DeletionPolicy::Delete => {
+                return Ok(Step::Effect(TenantEffect::FreezePolicy));
+            }
             Some(DeletionPolicy::Delete) => {}
             // The row wins over the spec; without a frozen policy the spec's `Retain` holds.
             Some(DeletionPolicy::Retain) | None => return Ok(self.retain(claim)),
@@ -152,7 +172,10 @@ impl Departing {
     }
 
     fn check_instance(&self, claim: &Claim, facts: &Facts) -> Result<(), Step> {
-        let other = facts.instance.view().is_some_and(|view| view.uid != claim.instance_uid);
+        let other = facts
+            .instance
+            .view()
+            .is_some_and(|view| view.uid != claim.instance_uid);
         if other {
             let text = "the record in the registry belongs to another PostgreSQLInstance (its UID differs): an administrator must \
                         adopt or release it; nothing was removed";
@@ -179,12 +202,15 @@ impl Departing {
     fn remove_projection(&self, facts: &Facts) -> Result<Option<Step>, Step> {
         let projection = match &facts.projection {
             // No such API: then there is no ExternalSecret either.
-            Seen::Failed(failure) if failure.class == Class::ProjectionUnsupported => return Ok(None),
+            Seen::Failed(failure) if failure.class == Class::ProjectionUnsupported => {
+                return Ok(None);
+            }
             seen => self.known(seen)?,
         };
         match projection {
             ProjectionFact::Present(projection)
-                if projection.owner.as_ref() == Some(&self.identity.uid) && !projection.deleting =>
+                if projection.owner.as_ref() == Some(&self.identity.uid)
+                    && !projection.deleting =>
             {
                 Ok(Some(Step::Effect(TenantEffect::DeleteProjection)))
             }
@@ -192,12 +218,20 @@ impl Departing {
         }
     }
 
-    fn remove_from_server(&self, claim: &Claim, server: &ServerFacts) -> Result<Option<Step>, Step> {
-        let role = server.role.as_ref().filter(|role| role_is_ours(claim, role));
+    fn remove_from_server(
+        &self,
+        claim: &Claim,
+        server: &ServerFacts,
+    ) -> Result<Option<Step>, Step> {
+        let role = server
+            .role
+            .as_ref()
+            .filter(|role| role_is_ours(claim, role));
         let database = match &server.database {
             Some(database) if database_is_ours(claim, role, database) => Some(database),
             Some(database)
-                if claim.database_oid == Some(database.oid) || role.is_some_and(|role| role.oid == database.owner_oid) =>
+                if claim.database_oid == Some(database.oid)
+                    || role.is_some_and(|role| role.oid == database.owner_oid) =>
             {
                 let text = format!(
                     "database {} is not what was recorded (owner or OID differ): nothing was dropped; give it back to role {}, or \
@@ -210,7 +244,9 @@ impl Departing {
             _ => None,
         };
         let effect = match (role, database) {
-            (Some(role), _) if role.can_login || !role.admin_is_member => Some(TenantEffect::ForbidLogin),
+            (Some(role), _) if role.can_login || !role.admin_is_member => {
+                Some(TenantEffect::ForbidLogin)
+            }
             (_, Some(database)) if database.sessions > 0 => Some(TenantEffect::EndSessions),
             (_, Some(_)) => Some(TenantEffect::DropDatabase),
             (Some(_), None) => Some(TenantEffect::DropRole),
@@ -228,7 +264,10 @@ impl Departing {
     }
 
     fn conclude_failure(&self, failure: &Failure) -> Step {
-        self.conclude(Reason::of_tenant_failure(failure.class), failure.text.clone())
+        self.conclude(
+            Reason::of_tenant_failure(failure.class),
+            failure.text.clone(),
+        )
     }
 
     fn conclude(&self, reason: Reason, message: String) -> Step {
@@ -237,8 +276,11 @@ impl Departing {
             ready: Some(Ready::new(reason, message)),
             ..self.saved.clone()
         };
-        let retry = if reason == Reason::InstanceNotReady { Retry::Backoff } else { reason.retry() };
+        let retry = if reason == Reason::InstanceNotReady {
+            Retry::Backoff
+        } else {
+            reason.retry()
+        };
         save_unless_equal(&self.saved, status, Then::Rest(retry))
     }
 }
-

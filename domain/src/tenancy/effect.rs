@@ -167,8 +167,12 @@ pub enum InstanceEffect {
 
 impl InstanceEffect {
     /// Every id.
-    pub const IDS: &'static [&'static str] =
-        &["instance.finalizer", "instance.probe", "instance.registry.migrate", "instance.finalizer.remove"];
+    pub const IDS: &'static [&'static str] = &[
+        "instance.finalizer",
+        "instance.probe",
+        "instance.registry.migrate",
+        "instance.finalizer.remove",
+    ];
 
     /// The stable id.
     #[must_use]

@@ -25,7 +25,12 @@ pub enum SslMode {
 
 impl SslMode {
     /// Every mode, weakest first.
-    pub const ALL: &'static [Self] = &[Self::Disable, Self::Require, Self::VerifyCa, Self::VerifyFull];
+    pub const ALL: &'static [Self] = &[
+        Self::Disable,
+        Self::Require,
+        Self::VerifyCa,
+        Self::VerifyFull,
+    ];
 
     /// The name in the spec and in a libpq connection string.
     #[must_use]
@@ -109,7 +114,14 @@ pub struct EndpointDraft<'a> {
 }
 
 /// Ranges that `hostaddr` may never be in, whatever the deployment says (D17).
-pub const DENIED_RANGES: &[&str] = &["169.254.0.0/16", "fe80::/10", "224.0.0.0/4", "ff00::/8", "0.0.0.0/32", "::/128"];
+pub const DENIED_RANGES: &[&str] = &[
+    "169.254.0.0/16",
+    "fe80::/10",
+    "224.0.0.0/4",
+    "ff00::/8",
+    "0.0.0.0/32",
+    "::/128",
+];
 
 /// Which addresses the deployment refuses beside [`DENIED_RANGES`] (`--deny-hostaddr`, D17).
 #[derive(Clone, Debug, Default)]
@@ -125,10 +137,17 @@ impl AddressPolicy {
     }
 
     fn refusal(&self, address: IpAddr) -> Option<String> {
-        let fixed = DENIED_RANGES.iter().filter_map(|range| range.parse::<IpNet>().ok());
-        fixed.chain(self.denied.iter().copied()).find(|range| range.contains(&address)).map(|range| {
-            format!("{address} is in the denied range {range}; use the server's own unicast address")
-        })
+        let fixed = DENIED_RANGES
+            .iter()
+            .filter_map(|range| range.parse::<IpNet>().ok());
+        fixed
+            .chain(self.denied.iter().copied())
+            .find(|range| range.contains(&address))
+            .map(|range| {
+                format!(
+                    "{address} is in the denied range {range}; use the server's own unicast address"
+                )
+            })
     }
 }
 
@@ -144,7 +163,11 @@ impl EndpointDraft<'_> {
         let hostaddr = self.parse_hostaddr(path, policy, violations);
         let port = u16::try_from(self.port).ok().filter(|port| *port > 0);
         if port.is_none() {
-            violations.push(Violation::new(path.child("port"), Kind::Invalid, "must be between 1 and 65535"));
+            violations.push(Violation::new(
+                path.child("port"),
+                Kind::Invalid,
+                "must be between 1 and 65535",
+            ));
         }
         let database = Identifier::parse(self.database);
         if database.is_none() {
@@ -158,7 +181,13 @@ impl EndpointDraft<'_> {
                 "must be one of disable, require, verify-ca, verify-full",
             ));
         }
-        Some(Endpoint { host: host?, hostaddr: hostaddr?, port: port?, database: database?, ssl_mode: ssl_mode? })
+        Some(Endpoint {
+            host: host?,
+            hostaddr: hostaddr?,
+            port: port?,
+            database: database?,
+            ssl_mode: ssl_mode?,
+        })
     }
 
     fn parse_host(&self, path: &FieldPath, violations: &mut Vec<Violation>) -> Option<String> {
@@ -180,7 +209,11 @@ impl EndpointDraft<'_> {
         violations: &mut Vec<Violation>,
     ) -> Option<IpAddr> {
         let field = path.child("hostaddr");
-        let parsed = self.hostaddr.parse::<IpAddr>().ok().filter(|address| !is_mapped(*address));
+        let parsed = self
+            .hostaddr
+            .parse::<IpAddr>()
+            .ok()
+            .filter(|address| !is_mapped(*address));
         let Some(address) = parsed else {
             violations.push(Violation::new(
                 field,
@@ -209,8 +242,7 @@ pub fn identifier_violation(path: FieldPath) -> Violation {
 }
 
 /// The remedy for a name that breaks C1.
-pub const IDENTIFIER_ADVICE: &str =
-    "must be a PostgreSQL identifier: a lower-case letter, then lower-case letters, digits or underscores, at most 63 bytes";
+pub const IDENTIFIER_ADVICE: &str = "must be a PostgreSQL identifier: a lower-case letter, then lower-case letters, digits or underscores, at most 63 bytes";
 
 #[cfg(test)]
 mod tests {
@@ -242,43 +274,130 @@ mod tests {
 
     #[test]
     fn d11_host_is_lower_case_and_no_address_and_a_mapped_address_is_illegal() {
-        for host in ["", "PG.home.arpa", "192.0.2.1", "a_b", "a b", "-a", "рg.home"] {
+        for host in [
+            "",
+            "PG.home.arpa",
+            "192.0.2.1",
+            "a_b",
+            "a b",
+            "-a",
+            "рg.home",
+        ] {
             assert_eq!(
                 parse(EndpointDraft { host, ..draft() }, &AddressPolicy::default()).unwrap_err(),
                 ["spec.endpoint.host"],
                 "{host:?}"
             );
         }
-        for hostaddr in ["", "pg.home.arpa", "::ffff:192.0.2.1", "192.0.2.1:5432", "192.0.2", "fe80::1%eth0", "1.2.3.04"] {
+        for hostaddr in [
+            "",
+            "pg.home.arpa",
+            "::ffff:192.0.2.1",
+            "192.0.2.1:5432",
+            "192.0.2",
+            "fe80::1%eth0",
+            "1.2.3.04",
+        ] {
             assert_eq!(
-                parse(EndpointDraft { hostaddr, ..draft() }, &AddressPolicy::default()).unwrap_err(),
+                parse(
+                    EndpointDraft {
+                        hostaddr,
+                        ..draft()
+                    },
+                    &AddressPolicy::default()
+                )
+                .unwrap_err(),
                 ["spec.endpoint.hostaddr"],
                 "{hostaddr:?}"
             );
         }
-        assert!(parse(EndpointDraft { hostaddr: "2001:db8::1", ..draft() }, &AddressPolicy::default()).is_ok());
+        assert!(
+            parse(
+                EndpointDraft {
+                    hostaddr: "2001:db8::1",
+                    ..draft()
+                },
+                &AddressPolicy::default()
+            )
+            .is_ok()
+        );
     }
 
     #[test]
     fn d17_h21_link_local_multicast_unspecified_and_deployment_ranges_are_refused() {
-        for hostaddr in ["169.254.169.254", "fe80::1", "224.0.0.1", "239.255.255.255", "ff02::1", "0.0.0.0", "::"] {
-            assert!(parse(EndpointDraft { hostaddr, ..draft() }, &AddressPolicy::default()).is_err(), "{hostaddr}");
+        for hostaddr in [
+            "169.254.169.254",
+            "fe80::1",
+            "224.0.0.1",
+            "239.255.255.255",
+            "ff02::1",
+            "0.0.0.0",
+            "::",
+        ] {
+            assert!(
+                parse(
+                    EndpointDraft {
+                        hostaddr,
+                        ..draft()
+                    },
+                    &AddressPolicy::default()
+                )
+                .is_err(),
+                "{hostaddr}"
+            );
         }
         let policy = AddressPolicy::denying(vec!["10.0.0.0/24".parse().unwrap()]);
-        assert!(parse(EndpointDraft { hostaddr: "10.0.0.1", ..draft() }, &policy).is_err());
-        assert!(parse(EndpointDraft { hostaddr: "10.0.1.1", ..draft() }, &policy).is_ok());
-        assert!(parse(EndpointDraft { hostaddr: "127.0.0.1", ..draft() }, &policy).is_ok());
+        assert!(
+            parse(
+                EndpointDraft {
+                    hostaddr: "10.0.0.1",
+                    ..draft()
+                },
+                &policy
+            )
+            .is_err()
+        );
+        assert!(
+            parse(
+                EndpointDraft {
+                    hostaddr: "10.0.1.1",
+                    ..draft()
+                },
+                &policy
+            )
+            .is_ok()
+        );
+        assert!(
+            parse(
+                EndpointDraft {
+                    hostaddr: "127.0.0.1",
+                    ..draft()
+                },
+                &policy
+            )
+            .is_ok()
+        );
     }
 
     #[test]
     fn every_mistake_of_an_endpoint_is_reported_at_once() {
-        let all = EndpointDraft { host: "", hostaddr: "", port: 0, database: "P", ssl_mode: "prefer" };
+        let all = EndpointDraft {
+            host: "",
+            hostaddr: "",
+            port: 0,
+            database: "P",
+            ssl_mode: "prefer",
+        };
         assert_eq!(
             parse(all, &AddressPolicy::default()).unwrap_err(),
-            ["host", "hostaddr", "port", "database", "sslMode"].map(|f| format!("spec.endpoint.{f}"))
+            ["host", "hostaddr", "port", "database", "sslMode"]
+                .map(|f| format!("spec.endpoint.{f}"))
         );
         for port in [0, -1, 65536, i64::MAX] {
-            assert!(parse(EndpointDraft { port, ..draft() }, &AddressPolicy::default()).is_err(), "{port}");
+            assert!(
+                parse(EndpointDraft { port, ..draft() }, &AddressPolicy::default()).is_err(),
+                "{port}"
+            );
         }
     }
 }

@@ -6,10 +6,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::capability::RefusedExtension;
 use super::claim::Claim;
+use super::decide::ownership::database_is_ours;
 use super::endpoint::Endpoint;
 use super::failure::Failure;
-use super::capability::RefusedExtension;
 use super::names::Uid;
 
 /// One observed part.
@@ -95,7 +96,9 @@ impl InstanceFact {
         match self {
             Self::Absent => None,
             Self::NotReady { view, .. } => view.as_ref(),
-            Self::Deleting(view) | Self::Revalidating(view) | Self::Ready { view, .. } => Some(view),
+            Self::Deleting(view) | Self::Revalidating(view) | Self::Ready { view, .. } => {
+                Some(view)
+            }
         }
     }
 }
@@ -124,6 +127,17 @@ pub struct ServerFacts {
     pub database: Option<DatabaseFact>,
     /// True if the effective login role is the Instance's admin (D2). The admin's name itself is not a fact (C5).
     pub role_is_admin: bool,
+}
+
+impl ServerFacts {
+    /// The database, if it is proved to be this Tenant's: only such a one is entered.
+    #[must_use]
+    pub fn own_database(&self) -> Option<&DatabaseFact> {
+        let claim = self.claim.as_ref()?;
+        self.database
+            .as_ref()
+            .filter(|database| database_is_ours(claim, self.role.as_ref(), database))
+    }
 }
 
 /// A row of another UID that is in the way.

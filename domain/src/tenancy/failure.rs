@@ -44,7 +44,10 @@ impl Failure {
     /// A failure of a class with a text that is safe for status.
     #[must_use]
     pub fn new(class: Class, text: impl Into<String>) -> Self {
-        Self { class, text: text.into() }
+        Self {
+            class,
+            text: text.into(),
+        }
     }
 }
 

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::capability::{CapabilityObservation, Check, RefusedExtension as Refused, RegistryState, TargetBinding};
+use super::capability::{
+    CapabilityObservation, Check, RefusedExtension as Refused, RegistryState, TargetBinding,
+};
 use super::endpoint::{AddressPolicy, Endpoint, EndpointDraft};
 use super::failure::{Class, Failure};
 use super::names::{DataKey, ExtensionName, ObjectName, Uid};
@@ -63,7 +65,10 @@ impl InstanceDefinition {
     /// Every violation, with its path.
     pub fn parse(draft: &InstanceDraft<'_>, policy: &AddressPolicy) -> Result<Self, Violations> {
         let mut violations = Vec::new();
-        let endpoint = draft.endpoint.parse(&FieldPath::new("spec.endpoint"), policy, &mut violations);
+        let endpoint =
+            draft
+                .endpoint
+                .parse(&FieldPath::new("spec.endpoint"), policy, &mut violations);
         let path = FieldPath::new("spec.adminCredentialRef");
         let name = ObjectName::parse(draft.secret_name);
         if name.is_none() {
@@ -87,8 +92,15 @@ impl InstanceDefinition {
         let username_key = key("usernameKey", draft.username_key);
         let password_key = key("passwordKey", draft.password_key);
         Violations::or(violations, || {
-            let credential = CredentialReference { name: name?, username_key: username_key?, password_key: password_key? };
-            Some(Self { endpoint: endpoint?, credential })
+            let credential = CredentialReference {
+                name: name?,
+                username_key: username_key?,
+                password_key: password_key?,
+            };
+            Some(Self {
+                endpoint: endpoint?,
+                credential,
+            })
         })
     }
 }
@@ -111,8 +123,13 @@ pub enum Checkpoint {
 
 impl Checkpoint {
     /// Every checkpoint.
-    pub const ALL: &'static [Self] =
-        &[Self::Pending, Self::Validating, Self::InitializingRegistry, Self::Ready, Self::Deleting];
+    pub const ALL: &'static [Self] = &[
+        Self::Pending,
+        Self::Validating,
+        Self::InitializingRegistry,
+        Self::Ready,
+        Self::Deleting,
+    ];
 
     /// The name in status.
     #[must_use]
@@ -129,7 +146,11 @@ impl Checkpoint {
     /// The checkpoint with this name; a missing or unknown one counts as `Pending`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        Self::ALL.iter().copied().find(|checkpoint| checkpoint.as_str() == text).unwrap_or_default()
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|checkpoint| checkpoint.as_str() == text)
+            .unwrap_or_default()
     }
 }
 
@@ -205,7 +226,14 @@ impl Instance {
         snapshot: InstanceSnapshot,
         deleting: bool,
     ) -> Self {
-        Self { identity, revision, definition, snapshot, deleting, evidence: None }
+        Self {
+            identity,
+            revision,
+            definition,
+            snapshot,
+            deleting,
+            evidence: None,
+        }
     }
 
     /// Identity, revision and configuration that an observation must be bound to.
@@ -243,7 +271,10 @@ impl Instance {
             return Outcome::Refused(Refusal::Deleting);
         }
         self.snapshot.checkpoint = Checkpoint::Validating;
-        self.snapshot.ready = Some(Ready::new(Reason::Reconciling, "validating the connection and the admin's rights"));
+        self.snapshot.ready = Some(Ready::new(
+            Reason::Reconciling,
+            "validating the connection and the admin's rights",
+        ));
         self.evidence = None;
         Outcome::Advanced
     }
@@ -253,11 +284,14 @@ impl Instance {
         if let Some(refusal) = self.refusal(Checkpoint::Validating, observation) {
             return Outcome::Refused(refusal);
         }
-        let failure = observation.management_failure().or_else(|| match &observation.rights_probe {
-            Check::Passed => None,
-            Check::Failed(failure) => Some(failure.clone()),
-            Check::NotObserved => Some(not_observed("the admin's rights")),
-        });
+        let failure =
+            observation
+                .management_failure()
+                .or_else(|| match &observation.rights_probe {
+                    Check::Passed => None,
+                    Check::Failed(failure) => Some(failure.clone()),
+                    Check::NotObserved => Some(not_observed("the admin's rights")),
+                });
         if let Some(failure) = failure.or_else(|| observation.registry_failure()) {
             return self.conclude_failure(Checkpoint::Validating, failure);
         }
@@ -267,12 +301,19 @@ impl Instance {
     }
 
     /// Whether the registry may be prepared; runs nothing.
-    pub fn plan_registry_preparation(&mut self, observation: &CapabilityObservation) -> RegistryPlan {
+    pub fn plan_registry_preparation(
+        &mut self,
+        observation: &CapabilityObservation,
+    ) -> RegistryPlan {
         if let Some(refusal) = self.refusal(Checkpoint::InitializingRegistry, observation) {
             return RegistryPlan::Refused(refusal);
         }
-        if let Some(failure) = observation.management_failure().or_else(|| observation.registry_failure()) {
-            let _concluded = self.conclude_failure(Checkpoint::InitializingRegistry, failure.clone());
+        if let Some(failure) = observation
+            .management_failure()
+            .or_else(|| observation.registry_failure())
+        {
+            let _concluded =
+                self.conclude_failure(Checkpoint::InitializingRegistry, failure.clone());
             return RegistryPlan::PreparationDenied(failure);
         }
         match observation.registry {
@@ -309,12 +350,18 @@ impl Instance {
         if self.snapshot.observed_revision != Some(self.revision) {
             return self.begin_validation();
         }
-        if let Some(failure) = observation.management_failure().or_else(|| observation.registry_failure()) {
+        if let Some(failure) = observation
+            .management_failure()
+            .or_else(|| observation.registry_failure())
+        {
             return self.conclude_failure(Checkpoint::Validating, failure);
         }
         if !matches!(observation.registry, RegistryState::Usable) {
             self.snapshot.checkpoint = Checkpoint::InitializingRegistry;
-            self.snapshot.ready = Some(Ready::new(Reason::Reconciling, "the registry is to be prepared again"));
+            self.snapshot.ready = Some(Ready::new(
+                Reason::Reconciling,
+                "the registry is to be prepared again",
+            ));
             self.evidence = None;
             return Outcome::Advanced;
         }
@@ -325,9 +372,18 @@ impl Instance {
     #[must_use]
     pub fn check_extensions(&self, requested: &BTreeSet<ExtensionName>) -> Vec<RefusedExtension> {
         let Some(evidence) = &self.evidence else {
-            return requested.iter().map(|name| Refused { name: name.clone(), because: None }).collect();
+            return requested
+                .iter()
+                .map(|name| Refused {
+                    name: name.clone(),
+                    because: None,
+                })
+                .collect();
         };
-        requested.iter().filter_map(|name| evidence.refusal(name)).collect()
+        requested
+            .iter()
+            .filter_map(|name| evidence.refusal(name))
+            .collect()
     }
 
     /// `Ok` only if not deleting, `Ready` for this revision, and proved by evidence of this call chain (I2). A stored
@@ -336,11 +392,18 @@ impl Instance {
     /// # Errors
     /// Why nothing may be provisioned.
     pub fn require_provisioning_ready(&self) -> Result<(), Failure> {
-        let refused = |text: &str| Err(Failure::new(Class::Unavailable, format!("Instance {} {text}", self.identity.name)));
+        let refused = |text: &str| {
+            Err(Failure::new(
+                Class::Unavailable,
+                format!("Instance {} {text}", self.identity.name),
+            ))
+        };
         if self.deleting {
             return refused("is being deleted");
         }
-        if self.snapshot.checkpoint != Checkpoint::Ready || self.snapshot.observed_revision != Some(self.revision) {
+        if self.snapshot.checkpoint != Checkpoint::Ready
+            || self.snapshot.observed_revision != Some(self.revision)
+        {
             return refused("is not ready");
         }
         match &self.evidence {
@@ -366,7 +429,9 @@ impl Instance {
             return Outcome::Refused(Refusal::NotDeleting);
         }
         let tenants = if count == 1 { "tenant" } else { "tenants" };
-        let text = format!("deletion waits for {count} {tenants}, e.g. {example}; delete them or move them to another Instance");
+        let text = format!(
+            "deletion waits for {count} {tenants}, e.g. {example}; delete them or move them to another Instance"
+        );
         self.snapshot.ready = Some(Ready::new(Reason::Reconciling, text));
         Outcome::Advanced
     }
@@ -384,12 +449,17 @@ impl Instance {
     }
 
     fn conclude(&mut self, on_failure: Checkpoint, observation: &CapabilityObservation) -> Outcome {
-        if let Some(failure) = observation.management_failure().or_else(|| observation.registry_unusable()) {
+        if let Some(failure) = observation
+            .management_failure()
+            .or_else(|| observation.registry_unusable())
+        {
             return self.conclude_failure(on_failure, failure);
         }
         self.snapshot.checkpoint = Checkpoint::Ready;
         self.snapshot.observed_revision = Some(self.revision);
-        self.snapshot.reported_version.clone_from(&observation.server_version);
+        self.snapshot
+            .reported_version
+            .clone_from(&observation.server_version);
         self.snapshot.ready = Some(Ready::new(Reason::Ready, observation.ready_message()));
         self.evidence = Some(observation.clone());
         Outcome::Advanced
@@ -398,12 +468,18 @@ impl Instance {
     fn conclude_failure(&mut self, checkpoint: Checkpoint, failure: Failure) -> Outcome {
         self.snapshot.checkpoint = checkpoint;
         self.snapshot.observed_revision = Some(self.revision);
-        self.snapshot.ready = Some(Ready::new(Reason::of_instance_failure(failure.class), failure.text.clone()));
+        self.snapshot.ready = Some(Ready::new(
+            Reason::of_instance_failure(failure.class),
+            failure.text.clone(),
+        ));
         self.evidence = None;
         Outcome::Failed(failure)
     }
 }
 
 pub(super) fn not_observed(what: &str) -> Failure {
-    Failure::new(Class::Unavailable, format!("{what} could not be observed in this round"))
+    Failure::new(
+        Class::Unavailable,
+        format!("{what} could not be observed in this round"),
+    )
 }

@@ -67,7 +67,9 @@ fn matches(text: &str, dash: bool) -> bool {
     let mut bytes = text.bytes();
     text.len() <= IDENTIFIER_MAX
         && bytes.next().is_some_and(|b| b.is_ascii_lowercase())
-        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || (dash && b == b'-'))
+        && bytes.all(|b| {
+            b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || (dash && b == b'-')
+        })
 }
 
 /// True for an RFC 1123 subdomain as Kubernetes checks it: at most 253 bytes, dot-separated labels of lower-case letters,
@@ -76,11 +78,14 @@ fn matches(text: &str, dash: bool) -> bool {
 pub fn is_subdomain(text: &str) -> bool {
     text.len() <= SUBDOMAIN_MAX
         && text.split('.').all(|label| {
-            let edge = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+            let edge =
+                |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
             let bytes = label.as_bytes();
             edge(bytes.first())
                 && edge(bytes.last())
-                && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
+                && bytes
+                    .iter()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
         })
 }
 
@@ -91,7 +96,9 @@ pub fn is_data_key(text: &str) -> bool {
         && text.len() <= SUBDOMAIN_MAX
         && text != "."
         && !text.starts_with("..")
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
 macro_rules! name_type {
@@ -195,7 +202,22 @@ mod tests {
         for good in ["a", "netbox", "a_1", "a".repeat(63).as_str()] {
             assert!(Identifier::parse(good).is_some(), "{good}");
         }
-        for bad in ["", "1a", "_a", "A", "my-app", "a b", "а", "ａ", "a\u{200f}", "a ", "a\"b", "a'b", "a\\b", "a\n"] {
+        for bad in [
+            "",
+            "1a",
+            "_a",
+            "A",
+            "my-app",
+            "a b",
+            "а",
+            "ａ",
+            "a\u{200f}",
+            "a ",
+            "a\"b",
+            "a'b",
+            "a\\b",
+            "a\n",
+        ] {
             assert!(Identifier::parse(bad).is_none(), "{bad:?}");
         }
         assert!(Identifier::parse(&"a".repeat(64)).is_none());
@@ -203,7 +225,14 @@ mod tests {
 
     #[test]
     fn h15_hostile_identifiers_are_refused() {
-        for bad in ["a\"; DROP DATABASE x;--", "a\0", "${a}", "{{a}}", "%s", "a;b"] {
+        for bad in [
+            "a\"; DROP DATABASE x;--",
+            "a\0",
+            "${a}",
+            "{{a}}",
+            "%s",
+            "a;b",
+        ] {
             assert!(Identifier::parse(bad).is_none(), "{bad:?}");
         }
     }
@@ -222,10 +251,24 @@ mod tests {
 
     #[test]
     fn d2_reserved_names_cover_the_servers_own_and_the_clouds() {
-        for name in ["postgres", "template0", "template1", "rdsadmin", "azure_sys"] {
+        for name in [
+            "postgres",
+            "template0",
+            "template1",
+            "rdsadmin",
+            "azure_sys",
+        ] {
             assert!(is_reserved_database(name), "{name}");
         }
-        for name in ["pg_x", "pg_signal_backend", "public", "none", "current_user", "rds_superuser", "azure_pg_admin"] {
+        for name in [
+            "pg_x",
+            "pg_signal_backend",
+            "public",
+            "none",
+            "current_user",
+            "rds_superuser",
+            "azure_pg_admin",
+        ] {
             assert!(is_reserved_role(name), "{name}");
         }
         assert!(!is_reserved_database("netbox"));

@@ -70,7 +70,10 @@ impl Reason {
     /// The reason with this name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|reason| reason.as_str() == text)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|reason| reason.as_str() == text)
     }
 
     /// The condition's status that goes with the reason (C6).
@@ -87,7 +90,9 @@ impl Reason {
     #[must_use]
     pub fn retry(self) -> Retry {
         match self {
-            Self::Ready | Self::InvalidSpec | Self::ImmutableField | Self::InstanceNotReady => Retry::Slow,
+            Self::Ready | Self::InvalidSpec | Self::ImmutableField | Self::InstanceNotReady => {
+                Retry::Slow
+            }
             Self::Conflict => Retry::After(Duration::from_secs(60)),
             Self::Reconciling
             | Self::DependencyUnavailable
@@ -102,10 +107,13 @@ impl Reason {
     #[must_use]
     pub fn of_tenant_failure(class: Class) -> Self {
         match class {
-            Class::Unavailable | Class::Authentication | Class::Stale | Class::NamespaceTerminating => {
-                Self::DependencyUnavailable
+            Class::Unavailable
+            | Class::Authentication
+            | Class::Stale
+            | Class::NamespaceTerminating => Self::DependencyUnavailable,
+            Class::Privileges | Class::Misconfigured | Class::Blocked | Class::Rejected => {
+                Self::ProvisioningFailed
             }
-            Class::Privileges | Class::Misconfigured | Class::Blocked | Class::Rejected => Self::ProvisioningFailed,
             Class::Conflict => Self::Conflict,
             Class::NotInstallable => Self::InvalidSpec,
             Class::ProjectionUnsupported => Self::CredentialProjectionFailed,
@@ -159,7 +167,10 @@ impl Ready {
     /// A condition of this reason.
     #[must_use]
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+        Self {
+            reason,
+            message: message.into(),
+        }
     }
 
     /// The condition's status.
@@ -199,7 +210,10 @@ mod tests {
 
     #[test]
     fn d15_a_conflict_waits_a_minute_and_a_dependency_backs_off() {
-        assert_eq!(Reason::Conflict.retry(), Retry::After(Duration::from_secs(60)));
+        assert_eq!(
+            Reason::Conflict.retry(),
+            Retry::After(Duration::from_secs(60))
+        );
         assert_eq!(Reason::DependencyUnavailable.retry(), Retry::Backoff);
         assert_eq!(Reason::InvalidSpec.retry(), Retry::Slow);
     }

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use super::endpoint::identifier_violation;
 use super::names::{
-    EXTENSIONS_MAX, ExtensionName, Identifier, ObjectName, REFERENCE_SUM_MAX, Uid, derived_secret_name,
-    is_reserved_database, is_reserved_role,
+    EXTENSIONS_MAX, ExtensionName, Identifier, ObjectName, REFERENCE_SUM_MAX, Uid,
+    derived_secret_name, is_reserved_database, is_reserved_role,
 };
 use super::reason::Ready;
 use crate::violation::{FieldPath, Kind, Violation, Violations};
@@ -36,7 +36,9 @@ impl DeletionPolicy {
     /// The policy with this name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Retain, Self::Delete].into_iter().find(|policy| policy.as_str() == text)
+        [Self::Retain, Self::Delete]
+            .into_iter()
+            .find(|policy| policy.as_str() == text)
     }
 }
 
@@ -86,7 +88,10 @@ impl TenantDraft<'_> {
     /// The target Secret's name, explicit or by default.
     #[must_use]
     pub fn effective_secret_name(&self) -> String {
-        self.secret_name.map_or_else(|| derived_secret_name(self.instance_ref, self.name), str::to_owned)
+        self.secret_name.map_or_else(
+            || derived_secret_name(self.instance_ref, self.name),
+            str::to_owned,
+        )
     }
 }
 
@@ -117,17 +122,36 @@ impl TenantDefinition {
     pub fn parse(draft: &TenantDraft<'_>) -> Result<Self, Violations> {
         let mut violations = Vec::new();
         let instance = parse_instance(draft, &mut violations);
-        let database = parse_identifier("database", draft.database, draft.name, is_reserved_database, &mut violations);
-        let role = parse_identifier("loginRole", draft.login_role, draft.name, is_reserved_role, &mut violations);
+        let database = parse_identifier(
+            "database",
+            draft.database,
+            draft.name,
+            is_reserved_database,
+            &mut violations,
+        );
+        let role = parse_identifier(
+            "loginRole",
+            draft.login_role,
+            draft.name,
+            is_reserved_role,
+            &mut violations,
+        );
         let extensions = parse_extensions(&draft.extensions, &mut violations);
         let secret_name = parse_secret_name(draft, &mut violations);
         let policy = DeletionPolicy::parse(draft.deletion_policy);
         if policy.is_none() {
-            violations.push(Violation::new("spec.deletionPolicy", Kind::Unsupported, "must be Retain or Delete"));
+            violations.push(Violation::new(
+                "spec.deletionPolicy",
+                Kind::Unsupported,
+                "must be Retain or Delete",
+            ));
         }
         Violations::or(violations, || {
             Some(Self {
-                projection_name: ObjectName::parse(&derived_secret_name(draft.instance_ref, draft.name))?,
+                projection_name: ObjectName::parse(&derived_secret_name(
+                    draft.instance_ref,
+                    draft.name,
+                ))?,
                 instance: instance?,
                 database: database?,
                 role: role?,
@@ -185,19 +209,28 @@ fn parse_identifier(
 /// What is said when `metadata.name` cannot be the default of a field (C8); the CRD says the same.
 #[must_use]
 pub fn default_advice(field: &str) -> String {
-    format!("metadata.name is no PostgreSQL identifier, so it cannot be the default: set spec.{field}")
+    format!(
+        "metadata.name is no PostgreSQL identifier, so it cannot be the default: set spec.{field}"
+    )
 }
 
 fn parse_extensions(names: &[&str], violations: &mut Vec<Violation>) -> BTreeSet<ExtensionName> {
     let path = FieldPath::new("spec.extensions");
     if names.len() > EXTENSIONS_MAX {
-        let text = format!("has {} items; at most {EXTENSIONS_MAX} are allowed", names.len());
+        let text = format!(
+            "has {} items; at most {EXTENSIONS_MAX} are allowed",
+            names.len()
+        );
         violations.push(Violation::new(path.clone(), Kind::TooLong, text));
     }
     let mut extensions = BTreeSet::new();
     for (position, name) in names.iter().enumerate() {
         match ExtensionName::parse(name) {
-            None => violations.push(Violation::new(path.index(position), Kind::Invalid, EXTENSION_ADVICE)),
+            None => violations.push(Violation::new(
+                path.index(position),
+                Kind::Invalid,
+                EXTENSION_ADVICE,
+            )),
             Some(extension) => {
                 if !extensions.insert(extension) {
                     let text = "stands twice; name each extension once";
@@ -213,12 +246,19 @@ fn parse_extensions(names: &[&str], violations: &mut Vec<Violation>) -> BTreeSet
 pub const EXTENSION_ADVICE: &str = "must be an extension's name: a lower-case letter, then lower-case letters, digits, \
                                     underscores or dashes, at most 63 bytes, without a version";
 
-fn parse_secret_name(draft: &TenantDraft<'_>, violations: &mut Vec<Violation>) -> Option<ObjectName> {
+fn parse_secret_name(
+    draft: &TenantDraft<'_>,
+    violations: &mut Vec<Violation>,
+) -> Option<ObjectName> {
     let name = ObjectName::parse(&draft.effective_secret_name());
     // A derived name is illegal only if instanceRef is, and that was said already.
     if name.is_none() && draft.secret_name.is_some() {
         let text = "must be a Secret's name: a lower-case DNS subdomain of at most 253 bytes";
-        violations.push(Violation::new("spec.credential.secretName", Kind::Invalid, text));
+        violations.push(Violation::new(
+            "spec.credential.secretName",
+            Kind::Invalid,
+            text,
+        ));
     }
     name
 }
@@ -280,7 +320,11 @@ impl TenantPhase {
     /// The phase with this name; a missing or unknown one counts as `Pending`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        Self::ALL.iter().copied().find(|phase| phase.as_str() == text).unwrap_or_default()
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|phase| phase.as_str() == text)
+            .unwrap_or_default()
     }
 
     /// True once status says that external state exists (D3): beyond `Planned`.
@@ -326,7 +370,10 @@ impl SecretLayout {
     /// The path of a Tenant's entry under the mount.
     #[must_use]
     pub fn path(&self, identity: &TenantIdentity) -> String {
-        format!("{}/{}/{}", self.base_path, identity.namespace, identity.name)
+        format!(
+            "{}/{}/{}",
+            self.base_path, identity.namespace, identity.name
+        )
     }
 
     /// The KV v2 API URL of a path, for consumers.

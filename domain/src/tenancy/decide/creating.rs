@@ -7,7 +7,10 @@ use super::ownership::{EntryOwnership, entry_ownership};
 use super::{Step, Tenant, Then, rest};
 use crate::tenancy::claim::{Claim, ClaimState};
 use crate::tenancy::effect::TenantEffect;
-use crate::tenancy::facts::{EntryFact, Facts, Holder, InstanceFact, LoginFact, Projection, ProjectionFact, ProjectionReady, Seen};
+use crate::tenancy::facts::{
+    EntryFact, Facts, Holder, InstanceFact, LoginFact, Projection, ProjectionFact, ProjectionReady,
+    Seen,
+};
 use crate::tenancy::reason::{Ready, Reason, Retry};
 use crate::tenancy::tenant::{TenantPhase, TenantStatus};
 use std::time::Duration;
@@ -61,7 +64,9 @@ impl Tenant {
         if let Seen::Known(server) = &facts.server
             && server.role_is_admin
         {
-            return invalid("spec.loginRole is reserved on this Instance: choose another".to_owned());
+            return invalid(
+                "spec.loginRole is reserved on this Instance: choose another".to_owned(),
+            );
         }
         if let Some(view) = facts.instance.view()
             && view.endpoint.database() == &self.definition.database
@@ -75,13 +80,21 @@ impl Tenant {
     }
 
     fn check_extensions(&self, facts: &Facts) -> Result<(), Step> {
-        let InstanceFact::Ready { provisioning, .. } = &facts.instance else { return Ok(()) };
+        let InstanceFact::Ready { provisioning, .. } = &facts.instance else {
+            return Ok(());
+        };
         let refused = self.known(provisioning, "the Instance")?;
         if refused.is_empty() {
             return Ok(());
         }
-        let clauses: Vec<String> = refused.iter().map(crate::tenancy::capability::RefusedExtension::describe).collect();
-        let text = format!("spec.extensions: {}; remove it, or ask the administrator", clauses.join("; "));
+        let clauses: Vec<String> = refused
+            .iter()
+            .map(crate::tenancy::capability::RefusedExtension::describe)
+            .collect();
+        let text = format!(
+            "spec.extensions: {}; remove it, or ask the administrator",
+            clauses.join("; ")
+        );
         Err(self.conclude(Reason::InvalidSpec, text, Retry::Slow))
     }
 
@@ -117,17 +130,34 @@ impl Tenant {
         if holder.alive == Some(false) && holder.claim.state == ClaimState::Managed {
             return Step::Effect(TenantEffect::MarkUnmanaged(holder.claim.tenant_uid.clone()));
         }
-        let Claim { namespace, name, database, role, .. } = &holder.claim;
+        let Claim {
+            namespace,
+            name,
+            database,
+            role,
+            ..
+        } = &holder.claim;
         let (what, remedy) = if holder.alive == Some(true) {
-            ("belongs to", "choose another spec.database and spec.loginRole")
+            (
+                "belongs to",
+                "choose another spec.database and spec.loginRole",
+            )
         } else {
-            ("was retained from", "choose other names, or ask an administrator to adopt or release the record")
+            (
+                "was retained from",
+                "choose other names, or ask an administrator to adopt or release the record",
+            )
         };
-        self.conflict(format!("database {database} with role {role} {what} tenant {namespace}/{name}: {remedy}"))
+        self.conflict(format!(
+            "database {database} with role {role} {what} tenant {namespace}/{name}: {remedy}"
+        ))
     }
 
     /// The ExternalSecret of the derived name, if it is ours; `None` if there is none.
-    pub(super) fn own_projection<'f>(&self, facts: &'f Facts) -> Result<Option<&'f Projection>, Step> {
+    pub(super) fn own_projection<'f>(
+        &self,
+        facts: &'f Facts,
+    ) -> Result<Option<&'f Projection>, Step> {
         match self.known(&facts.projection, "the ExternalSecret")? {
             ProjectionFact::Absent => Ok(None),
             ProjectionFact::Present(projection) if projection.owner.as_ref() == Some(&self.identity.uid) => {
@@ -158,7 +188,10 @@ impl Tenant {
         let status = TenantStatus {
             phase: TenantPhase::CredentialCreated,
             openbao_url: Some(self.layout.url(path)),
-            ready: Some(Ready::new(Reason::Reconciling, "password stored; making the role")),
+            ready: Some(Ready::new(
+                Reason::Reconciling,
+                "password stored; making the role",
+            )),
             ..self.named()
         };
         Ok(self.save(status, Then::Continue))
@@ -176,7 +209,10 @@ impl Tenant {
             return Ok(Step::Effect(TenantEffect::Claim));
         }
         // Something took a name in the meantime; `Pending` reads all of it and says what.
-        Ok(self.advance(TenantPhase::Pending, "a name was taken in the meantime: reading everything again"))
+        Ok(self.advance(
+            TenantPhase::Pending,
+            "a name was taken in the meantime: reading everything again",
+        ))
     }
 
     /// The role, its verifier and its attributes.
@@ -200,7 +236,10 @@ impl Tenant {
     pub(super) fn role_created(&self, facts: &Facts) -> Progress {
         let (claim, server) = self.own_claim(facts)?;
         if self.own_role(claim, server)?.is_none() {
-            return Ok(self.advance(TenantPhase::CredentialCreated, "the role is gone; making it again"));
+            return Ok(self.advance(
+                TenantPhase::CredentialCreated,
+                "the role is gone; making it again",
+            ));
         }
         let Some(database) = self.own_database(claim, server)? else {
             return Ok(Step::Effect(TenantEffect::CreateDatabase));
@@ -212,7 +251,12 @@ impl Tenant {
             return Ok(Step::Effect(TenantEffect::CloseDatabase));
         }
         let installed = self.known(&facts.inside, "the tenant database")?;
-        if let Some(missing) = self.definition.extensions.iter().find(|name| !installed.contains(name.as_str())) {
+        if let Some(missing) = self
+            .definition
+            .extensions
+            .iter()
+            .find(|name| !installed.contains(name.as_str()))
+        {
             return Ok(Step::Effect(TenantEffect::CreateExtension(missing.clone())));
         }
         if !self.database_is_recorded(claim, database.oid) {
@@ -221,7 +265,10 @@ impl Tenant {
         let status = TenantStatus {
             phase: TenantPhase::DatabaseCreated,
             database_oid: Some(database.oid),
-            ready: Some(Ready::new(Reason::Reconciling, "database made; projecting the password")),
+            ready: Some(Ready::new(
+                Reason::Reconciling,
+                "database made; projecting the password",
+            )),
             ..self.named()
         };
         Ok(self.save(status, Then::Continue))
@@ -229,7 +276,12 @@ impl Tenant {
 
     pub(super) fn database_is_recorded(&self, claim: &Claim, oid: u32) -> bool {
         let recorded = |name: &str| claim.extensions.iter().any(|extension| extension == name);
-        claim.database_oid == Some(oid) && self.definition.extensions.iter().all(|name| recorded(name.as_str()))
+        claim.database_oid == Some(oid)
+            && self
+                .definition
+                .extensions
+                .iter()
+                .all(|name| recorded(name.as_str()))
     }
 
     /// The ExternalSecret, once claim, role and database are verified at this endpoint (D7).
@@ -237,15 +289,19 @@ impl Tenant {
         let (claim, server) = self.own_claim(facts)?;
         self.own_entry(claim, facts)?;
         if self.own_role(claim, server)?.is_none() || self.own_database(claim, server)?.is_none() {
-            return Ok(self.advance(TenantPhase::CredentialCreated, "role or database is gone; verifying again"));
+            return Ok(self.advance(
+                TenantPhase::CredentialCreated,
+                "role or database is gone; verifying again",
+            ));
         }
         let projection = self.own_projection(facts)?;
         self.check_secret(facts)?;
         match projection {
             Some(projection) if projection.deleting => Ok(rest(Retry::Backoff)),
-            Some(projection) if projection.as_wanted => {
-                Ok(self.advance(TenantPhase::ExternalSecretCreated, "waiting for External Secrets Operator"))
-            }
+            Some(projection) if projection.as_wanted => Ok(self.advance(
+                TenantPhase::ExternalSecretCreated,
+                "waiting for External Secrets Operator",
+            )),
             _ => Ok(Step::Effect(TenantEffect::ApplyProjection)),
         }
     }
@@ -253,10 +309,16 @@ impl Tenant {
     /// Waits until ESO has proved the pinned version (D8).
     pub(super) fn external_secret_created(&self, facts: &Facts) -> Progress {
         let Some(projection) = self.own_projection(facts)? else {
-            return Ok(self.advance(TenantPhase::DatabaseCreated, "the ExternalSecret is gone; making it again"));
+            return Ok(self.advance(
+                TenantPhase::DatabaseCreated,
+                "the ExternalSecret is gone; making it again",
+            ));
         };
         if !projection.as_wanted || projection.deleting {
-            return Ok(self.advance(TenantPhase::DatabaseCreated, "the ExternalSecret was changed; applying it again"));
+            return Ok(self.advance(
+                TenantPhase::DatabaseCreated,
+                "the ExternalSecret was changed; applying it again",
+            ));
         }
         match &projection.ready {
             ProjectionReady::True if projection.synced => {
@@ -276,8 +338,15 @@ impl Tenant {
     }
 
     /// ESO fails though OpenBao answers us: ask for a sync now and then, and say what ESO says.
-    pub(super) fn projection_failing(&self, projection: &Projection, reason: &str, facts: &Facts) -> Step {
-        let due = projection.force_sync_age.is_none_or(|age| age >= FORCE_SYNC_INTERVAL);
+    pub(super) fn projection_failing(
+        &self,
+        projection: &Projection,
+        reason: &str,
+        facts: &Facts,
+    ) -> Step {
+        let due = projection
+            .force_sync_age
+            .is_none_or(|age| age >= FORCE_SYNC_INTERVAL);
         if due && matches!(facts.entry, Seen::Known(_)) {
             return Step::Effect(TenantEffect::ForceSync);
         }
@@ -294,19 +363,30 @@ impl Tenant {
         let (claim, server) = self.own_claim(facts)?;
         let entry = self.own_entry(claim, facts)?;
         let Some(database) = self.own_database(claim, server)? else {
-            return Ok(self.advance(TenantPhase::CredentialCreated, "the database is not there; verifying again"));
+            return Ok(self.advance(
+                TenantPhase::CredentialCreated,
+                "the database is not there; verifying again",
+            ));
         };
         match self.known(&facts.login, "the login")? {
             LoginFact::Accepted => Ok(self.converged(claim, database.oid)),
-            LoginFact::WrongPassword if claim.applied_kv_version != Some(entry.version) => {
-                Ok(self.advance(TenantPhase::CredentialCreated, "the password in OpenBao is newer than the role's"))
+            LoginFact::WrongPassword if claim.applied_kv_version != Some(entry.version) => Ok(self
+                .advance(
+                    TenantPhase::CredentialCreated,
+                    "the password in OpenBao is newer than the role's",
+                )),
+            LoginFact::WrongPassword if self.may_resend(claim, server) => {
+                Ok(Step::Effect(TenantEffect::SetVerifier))
             }
-            LoginFact::WrongPassword if self.may_resend(claim, server) => Ok(Step::Effect(TenantEffect::SetVerifier)),
             refused => Ok(self.login_refused(refused, claim, server)),
         }
     }
 
-    pub(super) fn may_resend(&self, claim: &Claim, server: &crate::tenancy::facts::ServerFacts) -> bool {
+    pub(super) fn may_resend(
+        &self,
+        claim: &Claim,
+        server: &crate::tenancy::facts::ServerFacts,
+    ) -> bool {
         let expired = server.role.as_ref().is_none_or(|role| role.expired);
         !expired && claim.resent_age.is_none_or(|age| age >= RESEND_INTERVAL)
     }
@@ -318,12 +398,21 @@ impl Tenant {
         server: &crate::tenancy::facts::ServerFacts,
     ) -> Step {
         let role = server.role.as_ref();
-        if role.is_some_and(|role| !role.can_login) && self.saved.phase != TenantPhase::CredentialCreated {
-            return self.advance(TenantPhase::CredentialCreated, "the role may not log in; repairing it");
+        if role.is_some_and(|role| !role.can_login)
+            && self.saved.phase != TenantPhase::CredentialCreated
+        {
+            return self.advance(
+                TenantPhase::CredentialCreated,
+                "the role may not log in; repairing it",
+            );
         }
         let why = match refused {
-            LoginFact::WrongPassword if role.is_some_and(|role| role.expired) => "its VALID UNTIL has passed",
-            LoginFact::WrongPassword => "the server refuses the stored password though its verifier was just sent again",
+            LoginFact::WrongPassword if role.is_some_and(|role| role.expired) => {
+                "its VALID UNTIL has passed"
+            }
+            LoginFact::WrongPassword => {
+                "the server refuses the stored password though its verifier was just sent again"
+            }
             LoginFact::NotPermitted(text) => text,
             LoginFact::Accepted => "the login was accepted",
         };
@@ -337,7 +426,10 @@ impl Tenant {
             observed_generation: Some(self.revision),
             database_oid: Some(oid),
             openbao_url: Some(self.layout.url(&claim.secret_path)),
-            ready: Some(Ready::new(Reason::Ready, "database, role, extensions and Secret verified")),
+            ready: Some(Ready::new(
+                Reason::Ready,
+                "database, role, extensions and Secret verified",
+            )),
             ..self.named()
         };
         self.save(status, Then::Rest(Retry::Slow))

@@ -14,7 +14,11 @@ use super::effect::TenantEffect;
 use super::facts::{Facts, InstanceFact, Seen, Wants};
 use super::failure::{Class, Failure};
 use super::reason::{Ready, Reason, Retry};
-use super::tenant::{DeletionPolicy, SecretLayout, TenantDefinition, TenantIdentity, TenantPhase, TenantStatus};
+use crate::violation::Violations;
+
+use super::tenant::{
+    DeletionPolicy, SecretLayout, TenantDefinition, TenantIdentity, TenantPhase, TenantStatus,
+};
 
 /// What a round does next; exactly one of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +72,14 @@ impl Tenant {
         finalizer: bool,
         layout: SecretLayout,
     ) -> Self {
-        Self { identity, revision, definition, saved, finalizer, layout }
+        Self {
+            identity,
+            revision,
+            definition,
+            saved,
+            finalizer,
+            layout,
+        }
     }
 
     /// Which Tenant it is.
@@ -99,20 +110,53 @@ impl Tenant {
     #[must_use]
     pub fn wants(&self) -> Wants {
         let nothing = Wants::default();
-        let plan = Wants { provisioning: true, server: true, entry: true, projection: true, secret: true, ..nothing };
+        let plan = Wants {
+            provisioning: true,
+            server: true,
+            entry: true,
+            projection: true,
+            secret: true,
+            ..nothing
+        };
         match self.saved.phase {
             TenantPhase::Pending | TenantPhase::Deleting => plan,
             TenantPhase::Planned if self.names_differ() => plan,
-            TenantPhase::Planned | TenantPhase::CredentialCreated => Wants { server: true, entry: true, ..nothing },
-            TenantPhase::RoleCreated => Wants { server: true, inside: true, ..nothing },
-            TenantPhase::DatabaseCreated => {
-                Wants { server: true, entry: true, projection: true, secret: true, ..nothing }
-            }
-            TenantPhase::ExternalSecretCreated => Wants { entry: true, projection: true, ..nothing },
-            TenantPhase::CredentialProjected => Wants { server: true, entry: true, login: true, ..nothing },
-            TenantPhase::Ready => {
-                Wants { server: true, inside: true, entry: true, projection: true, login: true, ..nothing }
-            }
+            TenantPhase::Planned | TenantPhase::CredentialCreated => Wants {
+                server: true,
+                entry: true,
+                ..nothing
+            },
+            TenantPhase::RoleCreated => Wants {
+                server: true,
+                inside: true,
+                ..nothing
+            },
+            TenantPhase::DatabaseCreated => Wants {
+                server: true,
+                entry: true,
+                projection: true,
+                secret: true,
+                ..nothing
+            },
+            TenantPhase::ExternalSecretCreated => Wants {
+                entry: true,
+                projection: true,
+                ..nothing
+            },
+            TenantPhase::CredentialProjected => Wants {
+                server: true,
+                entry: true,
+                login: true,
+                ..nothing
+            },
+            TenantPhase::Ready => Wants {
+                server: true,
+                inside: true,
+                entry: true,
+                projection: true,
+                login: true,
+                ..nothing
+            },
         }
     }
 
@@ -164,16 +208,26 @@ impl Tenant {
 
     fn instance_gate(&self, facts: &Facts) -> Option<Step> {
         let name = &self.definition.instance;
-        let not_ready = |text: String| Some(self.conclude(Reason::InstanceNotReady, text, Retry::Slow));
+        let not_ready =
+            |text: String| Some(self.conclude(Reason::InstanceNotReady, text, Retry::Slow));
         match &facts.instance {
             InstanceFact::Absent => not_ready(format!("PostgreSQLInstance {name} does not exist")),
-            InstanceFact::Deleting(_) => not_ready(format!("PostgreSQLInstance {name} is being deleted")),
-            InstanceFact::NotReady { reason, .. } => not_ready(format!("PostgreSQLInstance {name} is not ready: {reason}")),
+            InstanceFact::Deleting(_) => {
+                not_ready(format!("PostgreSQLInstance {name} is being deleted"))
+            }
+            InstanceFact::NotReady { reason, .. } => {
+                not_ready(format!("PostgreSQLInstance {name} is not ready: {reason}"))
+            }
             // Not judged yet is not unmet: nothing is written, and the Instance's next status wakes us.
             InstanceFact::Revalidating(_) => Some(rest(Retry::Slow)),
-            InstanceFact::Ready { provisioning: Seen::Failed(failure), .. } => {
-                Some(self.conclude(Reason::InstanceNotReady, failure.text.clone(), Retry::Backoff))
-            }
+            InstanceFact::Ready {
+                provisioning: Seen::Failed(failure),
+                ..
+            } => Some(self.conclude(
+                Reason::InstanceNotReady,
+                failure.text.clone(),
+                Retry::Backoff,
+            )),
             InstanceFact::Ready { .. } => None,
         }
     }
@@ -181,7 +235,11 @@ impl Tenant {
     /// True for a Tenant whose last conclusion was `Ready=True`.
     fn is_ready(&self) -> bool {
         self.saved.phase == TenantPhase::Ready
-            && self.saved.ready.as_ref().is_some_and(|ready| ready.reason == Reason::Ready)
+            && self
+                .saved
+                .ready
+                .as_ref()
+                .is_some_and(|ready| ready.reason == Reason::Ready)
     }
 
     /// True if status records names that are not the effective ones.
@@ -204,7 +262,11 @@ impl Tenant {
 
     /// On to another phase; the conclusion of the last round no longer describes what is going on.
     fn advance(&self, phase: TenantPhase, message: &str) -> Step {
-        let status = TenantStatus { phase, ready: Some(Ready::new(Reason::Reconciling, message)), ..self.named() };
+        let status = TenantStatus {
+            phase,
+            ready: Some(Ready::new(Reason::Reconciling, message)),
+            ..self.named()
+        };
         self.save(status, Then::Continue)
     }
 
@@ -226,7 +288,10 @@ impl Tenant {
     /// A part could not be seen: a `Ready` Tenant stays `True`, one in creation says so.
     fn unseen(&self, failure: &Failure) -> Step {
         if self.is_ready() {
-            return Step::Rest { retry: Retry::Backoff, notice: Some(failure.text.clone()) };
+            return Step::Rest {
+                retry: Retry::Backoff,
+                notice: Some(failure.text.clone()),
+            };
         }
         self.conclude_failure(failure)
     }
@@ -234,6 +299,18 @@ impl Tenant {
     fn save(&self, status: TenantStatus, then: Then) -> Step {
         save_unless_equal(&self.saved, status, then)
     }
+}
+
+/// What follows when the spec itself is illegal (the webhook was away when it came): said, and nothing else is done.
+#[must_use]
+pub fn invalid_spec(saved: &TenantStatus, revision: i64, violations: &Violations) -> Step {
+    let reason = Reason::InvalidSpec;
+    let status = TenantStatus {
+        observed_generation: Some(revision),
+        ready: Some(Ready::new(reason, violations.to_string())),
+        ..saved.clone()
+    };
+    save_unless_equal(saved, status, Then::Rest(reason.retry()))
 }
 
 /// A step that saves, or the pause after it if nothing would change: equal status is never written.
@@ -248,5 +325,8 @@ pub(super) fn save_unless_equal(saved: &TenantStatus, status: TenantStatus, then
 }
 
 pub(super) fn rest(retry: Retry) -> Step {
-    Step::Rest { retry, notice: None }
+    Step::Rest {
+        retry,
+        notice: None,
+    }
 }

@@ -5,7 +5,8 @@
 use super::{Step, Tenant};
 use crate::tenancy::claim::Claim;
 use crate::tenancy::facts::{
-    DatabaseFact, EntryFact, EntryOwner, Facts, InstanceView, RoleFact, SecretFact, Seen, ServerFacts,
+    DatabaseFact, EntryFact, EntryOwner, Facts, InstanceView, RoleFact, SecretFact, Seen,
+    ServerFacts,
 };
 use crate::tenancy::names::Uid;
 use crate::tenancy::reason::{Reason, Retry};
@@ -17,8 +18,13 @@ pub(in crate::tenancy) fn role_is_ours(claim: &Claim, role: &RoleFact) -> bool {
 }
 
 /// A database is ours if its owner is our role and its OID is the recorded one, if any was recorded.
-pub(in crate::tenancy) fn database_is_ours(claim: &Claim, role: Option<&RoleFact>, database: &DatabaseFact) -> bool {
-    let owned = role.is_some_and(|role| role_is_ours(claim, role) && role.oid == database.owner_oid);
+pub(in crate::tenancy) fn database_is_ours(
+    claim: &Claim,
+    role: Option<&RoleFact>,
+    database: &DatabaseFact,
+) -> bool {
+    let owned =
+        role.is_some_and(|role| role_is_ours(claim, role) && role.oid == database.owner_oid);
     owned && claim.database_oid.is_none_or(|oid| oid == database.oid)
 }
 
@@ -38,10 +44,17 @@ pub(in crate::tenancy) fn entry_ownership(uid: &Uid, entry: &EntryFact) -> Entry
     let (data, metadata) = match entry {
         EntryFact::Absent => return EntryOwnership::Nobodys,
         EntryFact::Deleted { metadata } => (None, metadata.as_ref()),
-        EntryFact::Present { data, metadata, .. } => (data.as_ref().map(|owner| &owner.tenant_uid), metadata.as_ref()),
+        EntryFact::Present { data, metadata, .. } => (
+            data.as_ref().map(|owner| &owner.tenant_uid),
+            metadata.as_ref(),
+        ),
     };
     let marks: Vec<&Uid> = data.into_iter().chain(metadata).collect();
-    if !marks.is_empty() && marks.iter().all(|mark| *mark == uid) { EntryOwnership::Ours } else { EntryOwnership::Foreign }
+    if !marks.is_empty() && marks.iter().all(|mark| *mark == uid) {
+        EntryOwnership::Ours
+    } else {
+        EntryOwnership::Foreign
+    }
 }
 
 /// A present entry that is proved ours.
@@ -65,9 +78,10 @@ impl Tenant {
             Seen::Known(value) => Ok(value),
             Seen::Failed(failure) => Err(self.unseen(failure)),
             // Asked for a part that this round did not observe: look again, change nothing.
-            Seen::NotAsked => {
-                Err(Step::Rest { retry: Retry::Backoff, notice: Some(format!("{what} was not observed in this round")) })
-            }
+            Seen::NotAsked => Err(Step::Rest {
+                retry: Retry::Backoff,
+                notice: Some(format!("{what} was not observed in this round")),
+            }),
         }
     }
 
@@ -80,7 +94,10 @@ impl Tenant {
                 Ok((claim, server))
             }
             // The checkpoint is ahead of the facts (forged, or another registry): start over, where everything is read.
-            None => Err(self.advance(TenantPhase::Pending, "no claim in the registry: reading everything again")),
+            None => Err(self.advance(
+                TenantPhase::Pending,
+                "no claim in the registry: reading everything again",
+            )),
         }
     }
 
@@ -91,9 +108,21 @@ impl Tenant {
             return Err(self.claimed_under_another_instance(view, facts));
         }
         let immutable = [
-            ("database", claim.database.as_str(), self.definition.database.as_str()),
-            ("loginRole", claim.role.as_str(), self.definition.role.as_str()),
-            ("credential.secretName", claim.secret_name.as_str(), self.definition.secret_name.as_str()),
+            (
+                "database",
+                claim.database.as_str(),
+                self.definition.database.as_str(),
+            ),
+            (
+                "loginRole",
+                claim.role.as_str(),
+                self.definition.role.as_str(),
+            ),
+            (
+                "credential.secretName",
+                claim.secret_name.as_str(),
+                self.definition.secret_name.as_str(),
+            ),
         ];
         for (field, recorded, wanted) in immutable {
             if recorded != wanted {
@@ -102,7 +131,13 @@ impl Tenant {
                 )));
             }
         }
-        let removed = claim.extensions.iter().find(|name| !self.definition.extensions.iter().any(|e| e.as_str() == *name));
+        let removed = claim.extensions.iter().find(|name| {
+            !self
+                .definition
+                .extensions
+                .iter()
+                .any(|e| e.as_str() == *name)
+        });
         match removed {
             Some(name) => Err(self.immutable(format!(
                 "spec.extensions no longer has {name}, which is installed: extensions are never dropped, add it again"
@@ -112,7 +147,9 @@ impl Tenant {
     }
 
     fn claimed_under_another_instance(&self, view: &InstanceView, facts: &Facts) -> Step {
-        if let Seen::Known(EntryFact::Present { data: Some(owner), .. }) = &facts.entry
+        if let Seen::Known(EntryFact::Present {
+            data: Some(owner), ..
+        }) = &facts.entry
             && owner.instance_name != view.name
         {
             return self.other_instance(owner);
@@ -163,7 +200,11 @@ impl Tenant {
     }
 
     /// Our role; `None` if there is no role of the claimed name.
-    pub(super) fn own_role<'f>(&self, claim: &Claim, server: &'f ServerFacts) -> Proof<Option<&'f RoleFact>> {
+    pub(super) fn own_role<'f>(
+        &self,
+        claim: &Claim,
+        server: &'f ServerFacts,
+    ) -> Proof<Option<&'f RoleFact>> {
         match &server.role {
             Some(role) if !role_is_ours(claim, role) => Err(self.conflict(format!(
                 "role {} exists and is not this tenant's (its OID is not the recorded one): nothing was changed",
@@ -174,7 +215,11 @@ impl Tenant {
     }
 
     /// Our database; `None` if there is none of the claimed name and none was recorded.
-    pub(super) fn own_database<'f>(&self, claim: &Claim, server: &'f ServerFacts) -> Proof<Option<&'f DatabaseFact>> {
+    pub(super) fn own_database<'f>(
+        &self,
+        claim: &Claim,
+        server: &'f ServerFacts,
+    ) -> Proof<Option<&'f DatabaseFact>> {
         match &server.database {
             None if claim.database_oid.is_some() => Err(self.failed(format!(
                 "database {} was created and is gone: restore it, or delete the tenant; it is never made again silently",
@@ -195,7 +240,9 @@ impl Tenant {
     pub(super) fn check_secret(&self, facts: &Facts) -> Proof<()> {
         let secret = self.known(&facts.secret, "the target Secret")?;
         let projection = match &facts.projection {
-            Seen::Known(crate::tenancy::facts::ProjectionFact::Present(projection)) => Some(&projection.uid),
+            Seen::Known(crate::tenancy::facts::ProjectionFact::Present(projection)) => {
+                Some(&projection.uid)
+            }
             _ => None,
         };
         match secret {
@@ -219,6 +266,10 @@ impl Tenant {
     }
 
     pub(super) fn failed(&self, text: String) -> Step {
-        self.conclude(Reason::ProvisioningFailed, text, Reason::ProvisioningFailed.retry())
+        self.conclude(
+            Reason::ProvisioningFailed,
+            text,
+            Reason::ProvisioningFailed.retry(),
+        )
     }
 }

@@ -17,22 +17,32 @@ impl Tenant {
             Seen::Failed(failure) => Some(failure),
             _ => None,
         };
-        let entry = if unseen_entry.is_some() { None } else { Some(self.own_entry(claim, facts)?) };
+        let entry = if unseen_entry.is_some() {
+            None
+        } else {
+            Some(self.own_entry(claim, facts)?)
+        };
         if let Some(step) = self.role_drift(claim, server, entry)? {
             return Ok(step);
         }
         let Some(database) = self.own_database(claim, server)? else {
-            return Ok(self.advance(TenantPhase::RoleCreated, "the database is not there; verifying again"));
+            return Ok(self.advance(
+                TenantPhase::RoleCreated,
+                "the database is not there; verifying again",
+            ));
         };
+        let repair = |message: &str| Ok(self.advance(TenantPhase::RoleCreated, message));
+        if database.owned_by_admin || database.public_access || !database.connectable {
+            return repair("the database differs from what is needed; repairing it");
+        }
         let installed = self.known(&facts.inside, "the tenant database")?;
-        let complete = self.definition.extensions.iter().all(|name| installed.contains(name.as_str()));
-        if database.owned_by_admin
-            || database.public_access
-            || !database.connectable
-            || !complete
-            || !self.database_is_recorded(claim, database.oid)
-        {
-            return Ok(self.advance(TenantPhase::RoleCreated, "database differs from the spec; repairing it"));
+        let complete = self
+            .definition
+            .extensions
+            .iter()
+            .all(|name| installed.contains(name.as_str()));
+        if !complete || !self.database_is_recorded(claim, database.oid) {
+            return repair("the database lacks an extension; creating it");
         }
         if let Some(failure) = unseen_entry {
             return Err(self.unseen(failure));
@@ -42,15 +52,22 @@ impl Tenant {
         }
         match self.known(&facts.login, "the login")? {
             LoginFact::Accepted => Ok(self.converged(claim, database.oid)),
-            LoginFact::WrongPassword if self.may_resend(claim, server) => {
-                Ok(self.advance(TenantPhase::CredentialProjected, "the server refuses the stored password; applying it again"))
-            }
+            LoginFact::WrongPassword if self.may_resend(claim, server) => Ok(self.advance(
+                TenantPhase::CredentialProjected,
+                "the server refuses the stored password; applying it again",
+            )),
             refused => Ok(self.login_refused(refused, claim, server)),
         }
     }
 
-    fn role_drift(&self, claim: &Claim, server: &ServerFacts, entry: Option<OwnEntry>) -> Result<Option<Step>, Step> {
-        let repair = |message: &str| Ok(Some(self.advance(TenantPhase::CredentialCreated, message)));
+    fn role_drift(
+        &self,
+        claim: &Claim,
+        server: &ServerFacts,
+        entry: Option<OwnEntry>,
+    ) -> Result<Option<Step>, Step> {
+        let repair =
+            |message: &str| Ok(Some(self.advance(TenantPhase::CredentialCreated, message)));
         let Some(role) = self.own_role(claim, server)? else {
             return repair("the role is gone; making it again");
         };
@@ -58,9 +75,10 @@ impl Tenant {
             return repair("the role differs from what is needed; repairing it");
         }
         match entry {
-            Some(entry) if !entry.marked => {
-                Ok(Some(self.advance(TenantPhase::Planned, "the OpenBao entry lost its owner's mark; writing it again")))
-            }
+            Some(entry) if !entry.marked => Ok(Some(self.advance(
+                TenantPhase::Planned,
+                "the OpenBao entry lost its owner's mark; writing it again",
+            ))),
             Some(entry) if claim.applied_kv_version != Some(entry.version) => {
                 repair("OpenBao has a newer version of the password; applying it")
             }
