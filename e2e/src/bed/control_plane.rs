@@ -1,0 +1,194 @@
+//! etcd, the Kubernetes API server and the controller manager.
+//!
+//! Decides their flags and order: the controller manager starts last, because its garbage collector looks for new
+//! kinds only every 30 s. No admission plugin is turned off, so that stories meet what users meet.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use reqwest::header::AUTHORIZATION;
+
+use super::binaries::Binaries;
+use super::folder::RunFolder;
+use super::pki::{Authority, service_account_keys};
+use super::ports::free_port;
+use super::process::{Process, Spawn};
+use super::wait::until;
+
+/// Controllers that stories need; no nodes, so nothing about pods on nodes.
+const CONTROLLERS: &str = "garbage-collector-controller,namespace-controller,serviceaccount-controller,\
+    serviceaccount-token-controller,root-ca-certificate-publisher-controller,clusterrole-aggregation-controller,\
+    deployment-controller,replicaset-controller,statefulset-controller,job-controller,cronjob-controller,\
+    ttl-after-finished-controller,resourcequota-controller";
+
+/// The API server with its etcd, starting or started.
+pub struct ControlPlane {
+    run: RunFolder,
+    programs: PathBuf,
+    /// URL of the API server.
+    pub url: String,
+    ca_file: PathBuf,
+    admin_token: String,
+    api_server: Process,
+}
+
+impl ControlPlane {
+    /// Starts etcd and the API server; does not wait for them.
+    pub fn spawn(run: &RunFolder, authority: &Authority, binaries: &Binaries) -> Result<Self> {
+        spawn_etcd(run, &binaries.etcd)?;
+        service_account_keys(run)?;
+        let serving = authority.serving("apiserver", &["localhost", "kubernetes.default.svc"])?;
+        let token = || {
+            format!(
+                "{:016x}{:016x}",
+                rand::random::<u64>(),
+                rand::random::<u64>()
+            )
+        };
+        let (admin_token, manager, operator) = (token(), token(), token());
+        let tokens = format!(
+            "{admin_token},admin,admin,\"system:masters\"\n{manager},system:kube-controller-manager,manager\n\
+             {operator},external-secrets,external-secrets,\"bed:external-secrets\"\n",
+        );
+        let tokens = run.write_private("pki/tokens.csv", &tokens)?;
+        let port = free_port()?;
+        let url = format!("https://127.0.0.1:{port}");
+        for (name, token) in [
+            ("admin", &admin_token),
+            ("manager", &manager),
+            ("external-secrets", &operator),
+        ] {
+            run.write_private(
+                format!("{name}.kubeconfig"),
+                &kubeconfig(&url, &authority.file(), token),
+            )?;
+        }
+        let pki = |name: &str| run.join("pki").join(name).display().to_string();
+        let api_server = Spawn::new("kube-apiserver", binaries.kubernetes.join("kube-apiserver"))
+            .args([
+                format!("--etcd-servers=unix://{}", run.join("etcd.sock").display()),
+                format!("--secure-port={port}"),
+                format!("--cert-dir={}", run.join("pki").display()),
+                format!("--tls-cert-file={}", serving.certificate.display()),
+                format!("--tls-private-key-file={}", serving.key.display()),
+                format!("--token-auth-file={}", tokens.display()),
+                format!("--client-ca-file={}", authority.file().display()),
+                format!("--service-account-key-file={}", pki("sa.pub")),
+                format!("--service-account-signing-key-file={}", pki("sa.key")),
+            ])
+            .args([
+                "--bind-address=127.0.0.1",
+                "--advertise-address=127.0.0.1",
+                "--endpoint-reconciler-type=none",
+                "--authorization-mode=Node,RBAC",
+                "--service-account-issuer=https://kubernetes.default.svc",
+                "--service-cluster-ip-range=10.0.0.0/24",
+                "--allow-privileged=true",
+                "--profiling=false",
+            ])
+            .start(run)?;
+        let (run, programs) = (run.clone(), binaries.kubernetes.clone());
+        Ok(Self {
+            run,
+            programs,
+            url,
+            ca_file: authority.file(),
+            admin_token,
+            api_server,
+        })
+    }
+
+    /// Waits until the API server says that it is ready.
+    pub async fn ready(&self) -> Result<()> {
+        super::install_crypto_provider();
+        let ca = reqwest::Certificate::from_pem(&std::fs::read(&self.ca_file)?)?;
+        let client = reqwest::Client::builder().tls_certs_only([ca]).build()?;
+        until(
+            Duration::from_secs(60),
+            "the API server is ready",
+            async || {
+                self.api_server.check(&self.run)?;
+                let request = client.get(format!("{}/readyz", self.url));
+                let answer = request
+                    .header(AUTHORIZATION, format!("Bearer {}", self.admin_token))
+                    .send()
+                    .await?;
+                let status = answer.status();
+                ensure!(
+                    status.is_success(),
+                    "/readyz says {status}: {}",
+                    answer.text().await?
+                );
+                Ok(())
+            },
+        )
+        .await
+    }
+
+    /// Starts the controller manager; to be called after all CRDs are there.
+    pub fn spawn_controller_manager(&self) -> Result<()> {
+        let config = self.run.join("manager.kubeconfig").display().to_string();
+        let pki = self.run.join("pki");
+        Spawn::new(
+            "kube-controller-manager",
+            self.programs.join("kube-controller-manager"),
+        )
+        .args(
+            [
+                "--kubeconfig",
+                "--authentication-kubeconfig",
+                "--authorization-kubeconfig",
+            ]
+            .map(|f| format!("{f}={config}")),
+        )
+        .args([
+            format!("--secure-port={}", free_port()?),
+            format!("--cert-dir={}", pki.display()),
+            format!(
+                "--service-account-private-key-file={}",
+                pki.join("sa.key").display()
+            ),
+            format!("--root-ca-file={}", self.ca_file.display()),
+            format!("--controllers={CONTROLLERS}"),
+        ])
+        .args([
+            "--bind-address=127.0.0.1",
+            "--leader-elect=false",
+            "--use-service-account-credentials=true",
+            "--profiling=false",
+        ])
+        .start(&self.run)?;
+        Ok(())
+    }
+}
+
+fn spawn_etcd(run: &RunFolder, programs: &Path) -> Result<()> {
+    let client = format!("unix://{}", run.join("etcd.sock").display());
+    let peer = format!("unix://{}", run.join("etcd-peer.sock").display());
+    Spawn::new("etcd", programs.join("etcd"))
+        .args(["--name=bed", "--unsafe-no-fsync", "--log-level=warn"])
+        .args([
+            format!("--data-dir={}", run.join("etcd").display()),
+            format!("--listen-client-urls={client}"),
+            format!("--advertise-client-urls={client}"),
+            format!("--listen-peer-urls={peer}"),
+            format!("--initial-advertise-peer-urls={peer}"),
+            format!("--initial-cluster=bed={peer}"),
+        ])
+        .start(run)
+        .context("etcd")?;
+    Ok(())
+}
+
+/// A kubeconfig for a bearer token.
+#[must_use]
+pub fn kubeconfig(url: &str, ca_file: &Path, token: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: bed\n\
+         clusters: [{{name: bed, cluster: {{server: \"{url}\", certificate-authority: \"{}\"}}}}]\n\
+         users: [{{name: bed, user: {{token: \"{token}\"}}}}]\n\
+         contexts: [{{name: bed, context: {{cluster: bed, user: bed}}}}]\n",
+        ca_file.display(),
+    )
+}

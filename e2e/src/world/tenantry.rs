@@ -1,0 +1,302 @@
+//! The process under test, as the chart's ServiceAccount with only the chart's rights.
+//!
+//! Decides its flags in one place; it is the only way a story starts Tenantry.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, Result, ensure};
+use reqwest::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use super::chart::install_chart;
+use crate::Bed;
+use crate::bed::openbao::{MOUNT, TENANTRY};
+use crate::bed::pki::Certificate;
+use crate::bed::ports::free_port;
+use crate::bed::process::{Process, Spawn};
+use crate::bed::wait::until;
+use crate::bed::{
+    Description, RunFolder, STORE, SYSTEM_NAMESPACE, kubeconfig, service_account_token,
+    write_private,
+};
+
+/// The ServiceAccount of the chart.
+pub const SERVICE_ACCOUNT: &str = "tenantry";
+
+/// How Tenantry is started.
+#[derive(Clone, Debug, Default)]
+pub struct TenantryOptions {
+    /// `FAILPOINTS`, in the syntax of the crate `fail`; needs a binary built with `--features failpoints`.
+    pub failpoints: Option<String>,
+    /// `RUST_LOG`; `info` if not set.
+    pub log: Option<String>,
+    flags: BTreeMap<&'static str, String>,
+}
+
+impl TenantryOptions {
+    /// Sets a flag such as `--openbao-mount` to another value than the usual one, or adds one.
+    #[must_use]
+    pub fn flag(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.flags.insert(name, value.into());
+        self
+    }
+
+    /// Sets `FAILPOINTS`.
+    #[must_use]
+    pub fn failpoints(mut self, failpoints: impl Into<String>) -> Self {
+        self.failpoints = Some(failpoints.into());
+        self
+    }
+}
+
+/// A process of Tenantry, running or stopped. One that `start` made is stopped when dropped.
+pub struct Tenantry {
+    /// How it is started by `restart`.
+    pub options: TenantryOptions,
+    /// `https://127.0.0.1:PORT`
+    pub url: String,
+    run: RunFolder,
+    name: String,
+    port: u16,
+    description: Description,
+    stop_on_drop: bool,
+}
+
+/// The shared process, as recorded in the run folder.
+#[derive(Serialize, Deserialize, PartialEq, Eq)]
+struct Shared {
+    port: u16,
+    binary: PathBuf,
+    modified: SystemTime,
+}
+
+impl Tenantry {
+    /// Installs the chart, starts a process and waits until it is ready. For private beds: two processes in one bed
+    /// would both reconcile everything.
+    pub async fn start(bed: &Bed, options: TenantryOptions) -> Result<Self> {
+        let mut tenantry = Self::prepare(bed, "tenantry", free_port()?, options).await?;
+        tenantry.stop_on_drop = true;
+        tenantry.restart().await?;
+        Ok(tenantry)
+    }
+
+    /// The one process that all stories on the shared bed use; the first one starts it, `bed down` stops it. It is
+    /// started anew when the binary was built anew.
+    pub async fn shared(bed: &Bed) -> Result<Self> {
+        let record = bed.folder().join("tenantry-shared.json");
+        let lock = File::create(bed.folder().join("tenantry-shared.lock"))?;
+        lock.lock()?;
+        let binary = binary();
+        let modified = fs::metadata(&binary).and_then(|meta| meta.modified());
+        let modified =
+            modified.with_context(|| format!("{}: build Tenantry first", binary.display()))?;
+        let recorded: Option<Shared> = fs::read(&record)
+            .ok()
+            .and_then(|json| serde_json::from_slice(&json).ok());
+        let alive = bed
+            .process(SERVICE_ACCOUNT)
+            .is_some_and(|process| process.is_alive());
+        if let Some(shared) = recorded
+            && alive
+            && shared.binary == binary
+            && shared.modified == modified
+        {
+            return Ok(Self::open(
+                bed,
+                "tenantry",
+                shared.port,
+                TenantryOptions::default(),
+            ));
+        }
+        let port = free_port()?;
+        let tenantry = Self::prepare(bed, "tenantry", port, TenantryOptions::default()).await?;
+        tenantry.restart().await?;
+        fs::write(
+            &record,
+            serde_json::to_string(&Shared {
+                port,
+                binary,
+                modified,
+            })?,
+        )?;
+        Ok(tenantry)
+    }
+
+    /// Stops the process (SIGTERM) if it runs, and starts it again on the same port with `self.options`.
+    pub async fn restart(&self) -> Result<()> {
+        self.stop();
+        self.spawn()?;
+        self.ready(Duration::from_secs(30)).await
+    }
+
+    /// Starts the process without waiting for it.
+    pub fn spawn(&self) -> Result<()> {
+        let mut spawn = Spawn::new(&self.name, binary())
+            .args(self.arguments())
+            .env("KUBECONFIG", self.file("kubeconfig"))
+            .env("RUST_LOG", self.options.log.as_deref().unwrap_or("info"));
+        match &self.options.failpoints {
+            Some(failpoints) => spawn = spawn.env("FAILPOINTS", failpoints),
+            None => drop(spawn.command.env_remove("FAILPOINTS")),
+        }
+        spawn.start(&self.run)?;
+        Ok(())
+    }
+
+    /// Waits until `/readyz` says yes.
+    pub async fn ready(&self, limit: Duration) -> Result<()> {
+        until(limit, "Tenantry is ready", async || {
+            if let Some(process) = self.process() {
+                process.check(&self.run)?;
+            }
+            let (status, body) = self.get("/readyz").await?;
+            ensure!(status.is_success(), "/readyz says {status}: {body}");
+            Ok(())
+        })
+        .await
+    }
+
+    /// Asks it to end (SIGTERM) and waits.
+    pub fn stop(&self) {
+        if let Some(process) = self.process() {
+            process.stop(&self.run);
+        }
+    }
+
+    /// Kills it without a warning.
+    pub fn kill9(&self) {
+        if let Some(process) = self.process() {
+            process.kill9(&self.run);
+        }
+    }
+
+    /// Waits until it has ended by itself, as at a failpoint.
+    pub async fn ended(&self, limit: Duration) -> Result<()> {
+        until(limit, "Tenantry ends", async || {
+            ensure!(
+                !self.process().is_some_and(|process| process.is_alive()),
+                "it runs"
+            );
+            Ok(())
+        })
+        .await
+    }
+
+    /// The process, if it was started and not stopped.
+    #[must_use]
+    pub fn process(&self) -> Option<Process> {
+        Process::recorded(&self.run, &self.name)
+    }
+
+    /// Its log file, of all its starts.
+    #[must_use]
+    pub fn log_file(&self) -> PathBuf {
+        self.run.logs().join(format!("{}.log", self.name))
+    }
+
+    /// Status and body of a GET, such as of `/metrics`.
+    pub async fn get(&self, path: &str) -> Result<(StatusCode, String)> {
+        let answer = self
+            .http()?
+            .get(format!("{}{path}", self.url))
+            .send()
+            .await?;
+        Ok((answer.status(), answer.text().await?))
+    }
+
+    /// An HTTP client that trusts the bed's authority.
+    pub fn http(&self) -> Result<reqwest::Client> {
+        crate::bed::install_crypto_provider();
+        let ca = reqwest::Certificate::from_pem(&fs::read(&self.description.ca_file)?)?;
+        Ok(reqwest::Client::builder()
+            .tls_certs_only([ca])
+            .timeout(Duration::from_secs(30))
+            .build()?)
+    }
+
+    fn open(bed: &Bed, name: &str, port: u16, options: TenantryOptions) -> Self {
+        Self {
+            options,
+            url: format!("https://127.0.0.1:{port}"),
+            run: bed.folder().clone(),
+            name: name.to_owned(),
+            port,
+            description: bed.description().clone(),
+            stop_on_drop: false,
+        }
+    }
+
+    /// The chart, the token, the kubeconfig and the serving certificate.
+    async fn prepare(bed: &Bed, name: &str, port: u16, options: TenantryOptions) -> Result<Self> {
+        let tenantry = Self::open(bed, name, port, options);
+        bed.authority()?.serving(&format!("{name}-serving"), &[])?;
+        install_chart(bed, &tenantry.url, &tenantry.description.ca_file, &[]).await?;
+        let day = 24 * 60 * 60;
+        let token =
+            service_account_token(&bed.kube().await?, SYSTEM_NAMESPACE, SERVICE_ACCOUNT, day)
+                .await?;
+        let config = kubeconfig(
+            &tenantry.description.kubernetes_url,
+            &tenantry.description.ca_file,
+            &token,
+        );
+        write_private(&tenantry.file("kubeconfig"), &config)?;
+        write_private(&tenantry.file("token"), &token)?;
+        Ok(tenantry)
+    }
+
+    fn file(&self, kind: &str) -> PathBuf {
+        self.run.join(format!("pki/{}-{kind}", self.name))
+    }
+
+    /// The command line, of which `options` may have changed some.
+    fn arguments(&self) -> Vec<String> {
+        let serving = Certificate::of(&self.run, &format!("{}-serving", self.name));
+        let text = |path: &Path| path.display().to_string();
+        let openbao = &self.description.openbao.address;
+        let mut flags = BTreeMap::from([
+            ("--bind-address", format!("127.0.0.1:{}", self.port)),
+            ("--tls-cert-file", text(&serving.certificate)),
+            ("--tls-key-file", text(&serving.key)),
+            ("--namespace", SYSTEM_NAMESPACE.to_owned()),
+            ("--postgres-ca-file", text(&self.description.ca_file)),
+            ("--openbao-address", openbao.clone()),
+            ("--openbao-consumer-address", openbao.clone()),
+            ("--openbao-mount", MOUNT.to_owned()),
+            ("--openbao-base-path", TENANTRY.to_owned()),
+            ("--openbao-auth", "kubernetes".to_owned()),
+            ("--openbao-role", TENANTRY.to_owned()),
+            ("--openbao-auth-mount", "kubernetes".to_owned()),
+            (
+                "--openbao-service-account-token-file",
+                text(&self.file("token")),
+            ),
+            ("--secret-store-name", STORE.to_owned()),
+            ("--secret-store-kind", "ClusterSecretStore".to_owned()),
+            ("--resync-interval", "10m".to_owned()),
+            ("--log-format", "json".to_owned()),
+        ]);
+        flags.extend(self.options.flags.clone());
+        let pairs = flags
+            .into_iter()
+            .flat_map(|(name, value)| [name.to_owned(), value]);
+        std::iter::once("run".to_owned()).chain(pairs).collect()
+    }
+}
+
+impl Drop for Tenantry {
+    fn drop(&mut self) {
+        if self.stop_on_drop {
+            self.stop();
+        }
+    }
+}
+
+/// The binary: `TENANTRY_BIN`, else the debug build of this workspace.
+fn binary() -> PathBuf {
+    let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/tenantry");
+    std::env::var_os("TENANTRY_BIN").map_or_else(built, PathBuf::from)
+}
