@@ -1,1 +1,23 @@
-//! placeholder
+//! Kubernetes kinds of Tenantry: how they look on the wire, what their schema refuses, and how they become domain values.
+//!
+//! Decides field names, defaults, bounds and the CEL form of the domain's rules. It never judges an object itself: that is
+//! the `domain` crate, and lists and texts that both need are read from there.
+
+pub mod condition;
+pub mod tenancy;
+
+mod wire;
+
+pub use tenancy::instance::{
+    AdminCredentialRef, InstanceEndpoint, PostgreSQLInstance, PostgreSQLInstanceSpec,
+    PostgreSQLInstanceStatus,
+};
+pub use tenancy::tenant::{
+    CredentialStatus, PostgreSQLTenant, PostgreSQLTenantSpec, PostgreSQLTenantStatus,
+    SecretReference, TenantCredential,
+};
+
+/// API group of every kind here.
+pub const GROUP: &str = "database.ddupan.top";
+/// The one served and stored version.
+pub const VERSION: &str = "v1alpha1";
