@@ -24,22 +24,32 @@ cached() {
   mkdir -p "$work/$name"
   "$@" "$work/$name" >"$work/$name.log" 2>&1 &
   local pid=$!
-  while kill -0 "$pid" 2>/dev/null; do
-    printf '\r  %-17s %-16s %4d s ' "$name" "$version" $((SECONDS - start)) >&2
-    sleep 1
-  done
+  if [ -t 2 ]; then
+    while kill -0 "$pid" 2>/dev/null; do
+      progress $'\r' '' $((SECONDS - start))
+      sleep 1
+    done
+    printf '\r' >&2
+  else
+    progress '' '…\n'
+  fi
   if ! wait "$pid"; then
-    printf 'failed\n' >&2
+    progress '' ' failed\n' $((SECONDS - start))
     tail -n 40 "$work/$name.log" >&2
     exit 1
   fi
-  printf 'ready\n' >&2
-  mv "$work/$name" "$target"
+  # Whole at once; another install that was quicker is as good.
+  mv -T "$work/$name" "$target" 2>/dev/null || [ -d "$target" ]
+  progress '' ' ready\n' $((SECONDS - start))
 }
+
+# progress BEFORE AFTER [SECONDS]: one line about the build that `cached` runs.
+progress() { printf "%s  %-17s %-16s %6s$2" "$1" "$name" "$version" "${3:+$3 s}" >&2; }
 
 # go_build MODULE LDFLAGS DIR: every command in the module file's tool block.
 go_build() { (cd "$here/modules/$1" && go build -ldflags "-s -w $2" -o "$3/" tool); }
-etcd() { go_build etcd "" "$1" && mv "$1/v3" "$1/etcd" 2>/dev/null || [ -x "$1/etcd" ] || mv "$1/server" "$1/etcd"; }
+# The main package is the module itself, whose name would make a program called v3.
+etcd() { (cd "$here/modules/etcd" && go build -ldflags "-s -w" -o "$1/etcd" go.etcd.io/etcd/server/v3); }
 kubernetes() {
   local v=k8s.io/component-base/version minor=${KUBERNETES#*.}
   # Without these the server reports v0.0.0 and charts that ask for a Kubernetes version refuse it.
