@@ -4,10 +4,13 @@
 //! the finalizer and says why. It works from the identity and the registry row alone, so an object whose spec would not pass
 //! today's rules can still go.
 
+// `Err` is a step too, the one that ends the round early; it is made once and handed on.
+#![allow(clippy::result_large_err)]
+
 use super::claim::{Claim, ClaimState};
 use super::decide::{Step, Then, rest, save_unless_equal};
 use super::effect::TenantEffect;
-use super::facts::{EntryFact, Facts, InstanceFact, ProjectionFact, Seen, ServerFacts, Wants};
+use super::facts::{EntryFact, Facts, ProjectionFact, Seen, ServerFacts, Wants};
 use super::failure::{Class, Failure};
 use super::names::derived_secret_name;
 use super::reason::{Ready, Reason, Retry};
@@ -129,17 +132,23 @@ impl Departing {
     }
 
     fn remove(&self, facts: &Facts) -> Result<Step, Step> {
-        if matches!(facts.instance, InstanceFact::Absent) {
+        if facts.instance.view().is_none() {
             return Err(self.conclude(
                 Reason::InstanceNotReady,
                 format!(
-                    "PostgreSQLInstance {} does not exist, so ownership cannot be verified: create it again, or release the record",
+                    "PostgreSQLInstance {} does not exist or has an illegal spec, so ownership cannot be verified: create or \
+                     correct it, or release the record",
                     self.instance_ref
                 ),
             ));
         }
         let server = self.known(&facts.server)?;
-        let Some(claim) = &server.claim else {
+        // A row of another UID is none of ours, whoever put it there (T3).
+        let claim = server
+            .claim
+            .as_ref()
+            .filter(|claim| claim.tenant_uid == self.identity.uid);
+        let Some(claim) = claim else {
             return self.remove_unclaimed(facts);
         };
         self.check_instance(claim, facts)?;
@@ -192,7 +201,10 @@ impl Departing {
                         server; point it back, or release the record. Nothing was removed";
             return Err(self.conclude(Reason::Conflict, text.to_owned()));
         }
-        if let Some(step) = self.remove_projection(facts)? {
+        // Under `Retain` the ExternalSecret stays (D5).
+        if self.policy == DeletionPolicy::Delete
+            && let Some(step) = self.remove_projection(facts)?
+        {
             return Ok(step);
         }
         Ok(Step::Effect(TenantEffect::RemoveFinalizer))

@@ -11,7 +11,9 @@ use super::claim::Claim;
 use super::decide::ownership::database_is_ours;
 use super::endpoint::Endpoint;
 use super::failure::Failure;
+use super::instance::{InstanceDefinition, InstanceIdentity, InstanceSnapshot};
 use super::names::Uid;
+use super::reason::{ReadyStatus, Reason};
 
 /// One observed part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,6 +92,43 @@ pub enum InstanceFact {
 }
 
 impl InstanceFact {
+    /// What an Instance's stored state means to its Tenants: `definition` is `None` for an illegal spec. Provisioning is not
+    /// proved by any of it; that takes a read of this round.
+    #[must_use]
+    pub fn of(
+        identity: InstanceIdentity,
+        revision: i64,
+        definition: Option<&InstanceDefinition>,
+        snapshot: &InstanceSnapshot,
+        deleting: bool,
+    ) -> Self {
+        let InstanceIdentity { uid, name } = identity;
+        let Some(definition) = definition else {
+            return Self::NotReady {
+                view: None,
+                reason: Reason::InvalidSpec.as_str().to_owned(),
+            };
+        };
+        let view = InstanceView {
+            uid,
+            name,
+            endpoint: definition.endpoint.clone(),
+        };
+        let judged = snapshot.observed_revision == Some(revision);
+        match &snapshot.ready {
+            _ if deleting => Self::Deleting(view),
+            Some(ready) if judged && ready.reason == Reason::Ready => Self::Ready {
+                view,
+                provisioning: Seen::NotAsked,
+            },
+            Some(ready) if judged && ready.status() == ReadyStatus::False => Self::NotReady {
+                view: Some(view),
+                reason: ready.reason.as_str().to_owned(),
+            },
+            _ => Self::Revalidating(view),
+        }
+    }
+
     /// The Instance's identity and endpoint, if it has a legal spec.
     #[must_use]
     pub fn view(&self) -> Option<&InstanceView> {

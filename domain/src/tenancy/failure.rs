@@ -21,7 +21,7 @@ pub enum Class {
     NotInstallable,
     /// Something holds the object: a session, a prepared transaction, a subscription.
     Blocked,
-    /// The API for ExternalSecrets is not served.
+    /// The API of ExternalSecret is not served.
     ProjectionUnsupported,
     /// The namespace is being terminated: nothing can be made in it, and nothing needs to be.
     NamespaceTerminating,

@@ -163,13 +163,17 @@ pub struct Ready {
     pub message: String,
 }
 
+/// The longest message of a condition in bytes; what is longer ends in `…`. A stored message is the one that was decided, so
+/// that the next round finds it equal and writes nothing.
+pub const MESSAGE_MAX: usize = 1024;
+
 impl Ready {
-    /// A condition of this reason.
+    /// A condition of this reason; a message over [`MESSAGE_MAX`] is cut at a character.
     #[must_use]
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self {
             reason,
-            message: message.into(),
+            message: capped(message.into()),
         }
     }
 
@@ -178,6 +182,15 @@ impl Ready {
     pub fn status(&self) -> ReadyStatus {
         self.reason.status()
     }
+}
+
+fn capped(mut message: String) -> String {
+    const MARK: &str = "…";
+    if message.len() > MESSAGE_MAX {
+        message.truncate(message.floor_char_boundary(MESSAGE_MAX - MARK.len()));
+        message.push_str(MARK);
+    }
+    message
 }
 
 /// When to look again if no watch wakes the object earlier.
@@ -206,6 +219,13 @@ mod tests {
             }
             assert_eq!(Reason::parse(reason.as_str()), Some(*reason));
         }
+    }
+
+    #[test]
+    fn a_long_message_is_cut_at_a_character_and_cutting_again_changes_nothing() {
+        let ready = Ready::new(Reason::Conflict, "ü".repeat(MESSAGE_MAX));
+        assert!(ready.message.len() <= MESSAGE_MAX && ready.message.ends_with("ü…"));
+        assert_eq!(Ready::new(Reason::Conflict, ready.message.clone()), ready);
     }
 
     #[test]

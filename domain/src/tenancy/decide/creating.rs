@@ -1,15 +1,16 @@
-//! From nothing to `Ready`: one function a phase.
+//! From nothing to a delivered Secret: one function a phase.
 //!
 //! Each verifies what it builds on, asks for the first effect that is missing, or saves the next phase. `Err` is a step too:
 //! the conclusion that stopped the phase.
 
 use super::ownership::{EntryOwnership, entry_ownership};
 use super::{Step, Tenant, Then, rest};
+use crate::tenancy::capability::RefusedExtension;
 use crate::tenancy::claim::{Claim, ClaimState};
 use crate::tenancy::effect::TenantEffect;
 use crate::tenancy::facts::{
-    EntryFact, Facts, Holder, InstanceFact, LoginFact, Projection, ProjectionFact, ProjectionReady,
-    Seen,
+    EntryFact, Facts, Holder, InstanceFact, Projection, ProjectionFact, ProjectionReady, Seen,
+    ServerFacts,
 };
 use crate::tenancy::reason::{Ready, Reason, Retry};
 use crate::tenancy::tenant::{TenantPhase, TenantStatus};
@@ -19,8 +20,6 @@ use std::time::Duration;
 pub(super) const PROJECTION_GRACE: Duration = Duration::from_secs(10);
 /// A forced sync is asked for at most this often; ESO's own back-off reaches 7 minutes (D8).
 pub(super) const FORCE_SYNC_INTERVAL: Duration = Duration::from_secs(60);
-/// A verifier is sent again at most this often per KV version (D13).
-pub(super) const RESEND_INTERVAL: Duration = Duration::from_secs(600);
 
 type Progress = Result<Step, Step>;
 
@@ -28,15 +27,16 @@ impl Tenant {
     /// Reads everything; a clash is found here, with nothing written and the fields still editable.
     pub(super) fn pending(&self, facts: &Facts) -> Progress {
         let server = self.server(facts)?;
-        if let Some(claim) = &server.claim {
+        let refused_extensions = self.provisioning(facts)?;
+        if let Some(claim) = self.claim_of_ours(server) {
             self.check_claim(claim, facts)?;
             return Ok(self.plan());
         }
         self.check_reserved(facts)?;
+        self.check_entry_is_not_ours(facts)?;
+        // Before the entry: a retained record of a dead UID explains an entry of that UID (T4), not the other way round.
+        self.check_holders(server)?;
         self.check_entry_is_free(facts)?;
-        if let Some(holder) = server.holders.first() {
-            return Err(self.held(holder));
-        }
         if server.role.is_some() {
             return Err(self.conflict(format!(
                 "role {} exists on the server and was not made for this tenant: choose another spec.loginRole",
@@ -51,12 +51,30 @@ impl Tenant {
         }
         self.own_projection(facts)?;
         self.check_secret(facts)?;
-        self.check_extensions(facts)?;
+        self.check_extensions(refused_extensions)?;
         Ok(self.plan())
     }
 
     fn plan(&self) -> Step {
-        self.advance(TenantPhase::Planned, "names are free; claiming them")
+        let status = TenantStatus {
+            phase: TenantPhase::Planned,
+            ready: Some(Ready::new(
+                Reason::Reconciling,
+                "names are free; claiming them",
+            )),
+            ..self.named()
+        };
+        self.save(status, Then::Continue)
+    }
+
+    /// The proof of this round that the Instance may be provisioned on; not observed is no proof (I2).
+    fn provisioning<'f>(&self, facts: &'f Facts) -> Result<&'f [RefusedExtension], Step> {
+        match &facts.instance {
+            InstanceFact::Ready { provisioning, .. } => {
+                self.known(provisioning, "the Instance").map(Vec::as_slice)
+            }
+            _ => Err(rest(Retry::Slow)),
+        }
     }
 
     fn check_reserved(&self, facts: &Facts) -> Result<(), Step> {
@@ -79,18 +97,11 @@ impl Tenant {
         Ok(())
     }
 
-    fn check_extensions(&self, facts: &Facts) -> Result<(), Step> {
-        let InstanceFact::Ready { provisioning, .. } = &facts.instance else {
-            return Ok(());
-        };
-        let refused = self.known(provisioning, "the Instance")?;
+    fn check_extensions(&self, refused: &[RefusedExtension]) -> Result<(), Step> {
         if refused.is_empty() {
             return Ok(());
         }
-        let clauses: Vec<String> = refused
-            .iter()
-            .map(crate::tenancy::capability::RefusedExtension::describe)
-            .collect();
+        let clauses: Vec<String> = refused.iter().map(RefusedExtension::describe).collect();
         let text = format!(
             "spec.extensions: {}; remove it, or ask the administrator",
             clauses.join("; ")
@@ -98,27 +109,42 @@ impl Tenant {
         Err(self.conclude(Reason::InvalidSpec, text, Retry::Slow))
     }
 
-    /// Without a claim no entry may be there; one of our UID means that another registry made this Tenant (T5).
-    fn check_entry_is_free(&self, facts: &Facts) -> Result<(), Step> {
+    /// Without a claim, an entry of our UID means that another registry made this Tenant (T5), or another Instance (D9).
+    fn check_entry_is_not_ours(&self, facts: &Facts) -> Result<(), Step> {
         let entry = self.known(&facts.entry, "the OpenBao entry")?;
-        match entry_ownership(&self.identity.uid, entry) {
-            EntryOwnership::Nobodys => Ok(()),
-            EntryOwnership::Ours => {
-                if let (EntryFact::Present { data: Some(owner), .. }, Some(view)) = (entry, facts.instance.view())
-                    && owner.instance_uid != view.uid
-                {
-                    return Err(self.other_instance(owner));
-                }
-                let place = facts.instance.view().map_or_else(String::new, |view| {
-                    format!("{}:{}/{}", view.endpoint.hostaddr(), view.endpoint.port(), view.endpoint.database())
-                });
-                Err(self.failed(format!(
-                    "this tenant has a password in OpenBao but no claim in the registry at {place}: the endpoint of Instance {} \
-                     leads to another server or database than the one that made it; point it back, or restore the registry",
-                    self.definition.instance
-                )))
-            }
-            EntryOwnership::Foreign => Err(self.conflict(format!(
+        if entry_ownership(&self.identity.uid, entry) != EntryOwnership::Ours {
+            return Ok(());
+        }
+        if let (
+            EntryFact::Present {
+                data: Some(owner), ..
+            },
+            Some(view),
+        ) = (entry, facts.instance.view())
+            && owner.instance_name != view.name
+        {
+            return Err(self.other_instance(owner));
+        }
+        let place = facts.instance.view().map_or_else(String::new, |view| {
+            format!(
+                "{}:{}/{}",
+                view.endpoint.hostaddr(),
+                view.endpoint.port(),
+                view.endpoint.database()
+            )
+        });
+        Err(self.failed(format!(
+            "this tenant has a password in OpenBao but no claim in the registry at {place}: the endpoint of Instance {} leads to \
+             another server or database than the one that made it; point it back, or restore the registry",
+            self.definition.instance
+        )))
+    }
+
+    fn check_entry_is_free(&self, facts: &Facts) -> Result<(), Step> {
+        self.check_entry_is_not_ours(facts)?;
+        match self.known(&facts.entry, "the OpenBao entry")? {
+            EntryFact::Absent => Ok(()),
+            _ => Err(self.conflict(format!(
                 "the OpenBao entry {} exists and is not this tenant's: an administrator must move it away",
                 self.derived_path()
             ))),
@@ -126,10 +152,22 @@ impl Tenant {
     }
 
     /// A row of another UID is in the way. One of a Tenant that is gone may be marked so, and nothing else (section 7).
-    fn held(&self, holder: &Holder) -> Step {
-        if holder.alive == Some(false) && holder.claim.state == ClaimState::Managed {
-            return Step::Effect(TenantEffect::MarkUnmanaged(holder.claim.tenant_uid.clone()));
+    fn check_holders(&self, server: &ServerFacts) -> Result<(), Step> {
+        let gone = |holder: &&Holder| {
+            holder.alive == Some(false) && holder.claim.state == ClaimState::Managed
+        };
+        if let Some(holder) = server.holders.iter().find(gone) {
+            return Err(Step::Effect(TenantEffect::MarkUnmanaged(
+                holder.claim.tenant_uid.clone(),
+            )));
         }
+        server
+            .holders
+            .first()
+            .map_or(Ok(()), |holder| Err(self.held(holder)))
+    }
+
+    fn held(&self, holder: &Holder) -> Step {
         let Claim {
             namespace,
             name,
@@ -173,7 +211,7 @@ impl Tenant {
     /// Claim, then the password with its owner.
     pub(super) fn planned(&self, facts: &Facts) -> Progress {
         let server = self.server(facts)?;
-        let Some(claim) = &server.claim else {
+        let Some(claim) = self.claim_of_ours(server) else {
             return self.planned_without_claim(facts);
         };
         self.check_claim(claim, facts)?;
@@ -203,22 +241,29 @@ impl Tenant {
             return self.pending(facts);
         }
         let server = self.server(facts)?;
+        if !server.holders.is_empty() || server.role.is_some() || server.database.is_some() {
+            // Something took a name in the meantime; `Pending` reads all of it and says what.
+            return Ok(self.advance(
+                TenantPhase::Pending,
+                "a name was taken in the meantime: reading everything again",
+            ));
+        }
         self.check_reserved(facts)?;
         self.check_entry_is_free(facts)?;
-        if server.holders.is_empty() && server.role.is_none() && server.database.is_none() {
-            return Ok(Step::Effect(TenantEffect::Claim));
-        }
-        // Something took a name in the meantime; `Pending` reads all of it and says what.
-        Ok(self.advance(
-            TenantPhase::Pending,
-            "a name was taken in the meantime: reading everything again",
-        ))
+        Ok(Step::Effect(TenantEffect::Claim))
     }
 
     /// The role, its verifier and its attributes.
     pub(super) fn credential_created(&self, facts: &Facts) -> Progress {
         let (claim, server) = self.own_claim(facts)?;
         let entry = self.own_entry(claim, facts)?;
+        if !entry.marked {
+            // A version without our mark is not applied (D13).
+            return Ok(self.advance(
+                TenantPhase::Planned,
+                "the OpenBao entry lacks its owner's mark; writing it",
+            ));
+        }
         let Some(role) = self.own_role(claim, server)? else {
             self.own_database(claim, server)?;
             return Ok(Step::Effect(TenantEffect::CreateRole));
@@ -287,7 +332,14 @@ impl Tenant {
     /// The ExternalSecret, once claim, role and database are verified at this endpoint (D7).
     pub(super) fn database_created(&self, facts: &Facts) -> Progress {
         let (claim, server) = self.own_claim(facts)?;
-        self.own_entry(claim, facts)?;
+        let entry = self.own_entry(claim, facts)?;
+        if claim.applied_kv_version != Some(entry.version) {
+            // Role first, then the pin (D13).
+            return Ok(self.advance(
+                TenantPhase::CredentialCreated,
+                "the password in OpenBao is newer than the role's",
+            ));
+        }
         if self.own_role(claim, server)?.is_none() || self.own_database(claim, server)?.is_none() {
             return Ok(self.advance(
                 TenantPhase::CredentialCreated,
@@ -321,17 +373,20 @@ impl Tenant {
             ));
         }
         match &projection.ready {
-            ProjectionReady::True if projection.synced => {
-                Ok(self.advance(TenantPhase::CredentialProjected, "Secret delivered; proving the login"))
-            }
-            ProjectionReady::False { owned_by_another: true, .. } => Err(self.conflict(format!(
-                "Secret {} is owned by another ExternalSecret: delete that, or set spec.credential.secretName",
-                self.definition.secret_name
-            ))),
+            ProjectionReady::True if projection.synced => Ok(self.advance(
+                TenantPhase::CredentialProjected,
+                "Secret delivered; proving the login",
+            )),
+            ProjectionReady::False {
+                owned_by_another: true,
+                ..
+            } => Err(self.secret_owned_by_another()),
             ProjectionReady::False { age, reason, .. } if *age >= PROJECTION_GRACE => {
                 Ok(self.projection_failing(projection, reason, facts))
             }
-            ProjectionReady::False { age, .. } => Ok(rest(Retry::After(PROJECTION_GRACE.saturating_sub(*age)))),
+            ProjectionReady::False { age, .. } => {
+                Ok(rest(Retry::After(PROJECTION_GRACE.saturating_sub(*age))))
+            }
             // ESO is silent: its watch wakes us, and the slow timer looks anyway.
             _ => Ok(rest(Retry::After(PROJECTION_GRACE))),
         }
@@ -350,6 +405,13 @@ impl Tenant {
         if due && matches!(facts.entry, Seen::Known(_)) {
             return Step::Effect(TenantEffect::ForceSync);
         }
+        if let Some(age) = projection
+            .force_sync_age
+            .filter(|age| self.is_ready() && *age < PROJECTION_GRACE)
+        {
+            // ESO has not had the time to answer; until then a `Ready` Tenant stays so.
+            return rest(Retry::After(PROJECTION_GRACE.saturating_sub(age)));
+        }
         let text = format!(
             "ExternalSecret {} reports {reason}: see its events for the cause",
             self.definition.projection_name
@@ -358,80 +420,10 @@ impl Tenant {
         self.conclude(reason, text, reason.retry())
     }
 
-    /// The proof by login.
-    pub(super) fn credential_projected(&self, facts: &Facts) -> Progress {
-        let (claim, server) = self.own_claim(facts)?;
-        let entry = self.own_entry(claim, facts)?;
-        let Some(database) = self.own_database(claim, server)? else {
-            return Ok(self.advance(
-                TenantPhase::CredentialCreated,
-                "the database is not there; verifying again",
-            ));
-        };
-        match self.known(&facts.login, "the login")? {
-            LoginFact::Accepted => Ok(self.converged(claim, database.oid)),
-            LoginFact::WrongPassword if claim.applied_kv_version != Some(entry.version) => Ok(self
-                .advance(
-                    TenantPhase::CredentialCreated,
-                    "the password in OpenBao is newer than the role's",
-                )),
-            LoginFact::WrongPassword if self.may_resend(claim, server) => {
-                Ok(Step::Effect(TenantEffect::SetVerifier))
-            }
-            refused => Ok(self.login_refused(refused, claim, server)),
-        }
-    }
-
-    pub(super) fn may_resend(
-        &self,
-        claim: &Claim,
-        server: &crate::tenancy::facts::ServerFacts,
-    ) -> bool {
-        let expired = server.role.as_ref().is_none_or(|role| role.expired);
-        !expired && claim.resent_age.is_none_or(|age| age >= RESEND_INTERVAL)
-    }
-
-    pub(super) fn login_refused(
-        &self,
-        refused: &LoginFact,
-        claim: &Claim,
-        server: &crate::tenancy::facts::ServerFacts,
-    ) -> Step {
-        let role = server.role.as_ref();
-        if role.is_some_and(|role| !role.can_login)
-            && self.saved.phase != TenantPhase::CredentialCreated
-        {
-            return self.advance(
-                TenantPhase::CredentialCreated,
-                "the role may not log in; repairing it",
-            );
-        }
-        let why = match refused {
-            LoginFact::WrongPassword if role.is_some_and(|role| role.expired) => {
-                "its VALID UNTIL has passed"
-            }
-            LoginFact::WrongPassword => {
-                "the server refuses the stored password though its verifier was just sent again"
-            }
-            LoginFact::NotPermitted(text) => text,
-            LoginFact::Accepted => "the login was accepted",
-        };
-        self.failed(format!("login as {} failed: {why}", claim.role))
-    }
-
-    /// Everything is proved.
-    pub(super) fn converged(&self, claim: &Claim, oid: u32) -> Step {
-        let status = TenantStatus {
-            phase: TenantPhase::Ready,
-            observed_generation: Some(self.revision),
-            database_oid: Some(oid),
-            openbao_url: Some(self.layout.url(&claim.secret_path)),
-            ready: Some(Ready::new(
-                Reason::Ready,
-                "database, role, extensions and Secret verified",
-            )),
-            ..self.named()
-        };
-        self.save(status, Then::Rest(Retry::Slow))
+    pub(super) fn secret_owned_by_another(&self) -> Step {
+        self.conflict(format!(
+            "Secret {} is owned by another ExternalSecret: delete that, or set spec.credential.secretName",
+            self.definition.secret_name
+        ))
     }
 }

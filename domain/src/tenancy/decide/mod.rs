@@ -1,8 +1,11 @@
 //! A living Tenant's round: facts in, one step out.
 //!
 //! Decides which parts to observe in each phase and what the next step is (contract, section 7). [`Tenant::decide`] is total
-//! and deterministic, and it never asks for an effect whose phase is not saved yet. Phases up to `CredentialProjected` are in
-//! `creating`, drift of a `Ready` Tenant is in `ready`, proofs of ownership are in `ownership`. It performs nothing.
+//! and deterministic, and it never asks for an effect whose phase is not saved yet. Phases up to `ExternalSecretCreated` are
+//! in `creating`, the final proof and drift are in `ready`, proofs of ownership are in `ownership`. It performs nothing.
+
+// `Err` is a step too, the one that ends the round early; it is made once and handed on.
+#![allow(clippy::result_large_err)]
 
 mod creating;
 pub(in crate::tenancy) mod ownership;
@@ -119,7 +122,9 @@ impl Tenant {
             ..nothing
         };
         match self.saved.phase {
-            TenantPhase::Pending | TenantPhase::Deleting => plan,
+            // Judged without looking; see `decide`.
+            TenantPhase::Deleting => nothing,
+            TenantPhase::Pending => plan,
             TenantPhase::Planned if self.names_differ() => plan,
             TenantPhase::Planned | TenantPhase::CredentialCreated => Wants {
                 server: true,
@@ -143,13 +148,7 @@ impl Tenant {
                 projection: true,
                 ..nothing
             },
-            TenantPhase::CredentialProjected => Wants {
-                server: true,
-                entry: true,
-                login: true,
-                ..nothing
-            },
-            TenantPhase::Ready => Wants {
+            TenantPhase::CredentialProjected | TenantPhase::Ready => Wants {
                 server: true,
                 inside: true,
                 entry: true,
@@ -163,6 +162,14 @@ impl Tenant {
     /// The next step. Total and deterministic (I12): the same Tenant and the same facts give the same step.
     #[must_use]
     pub fn decide(&self, facts: &Facts) -> Step {
+        if self.saved.phase == TenantPhase::Deleting {
+            // Forged or left over on an object that is not being deleted. It freezes the spec, so it goes before anything that
+            // a person would have to cure by an edit; the rest is rebuilt from the facts (C7).
+            return self.advance(
+                TenantPhase::Pending,
+                "not being deleted: reading everything again",
+            );
+        }
         if let Some(step) = self.keep_finalizer_in_step() {
             return step;
         }
@@ -170,15 +177,13 @@ impl Tenant {
             return step;
         }
         let step = match self.saved.phase {
-            // `Deleting` on an object that is not being deleted is forged or left over; it is rebuilt from the facts (C7).
             TenantPhase::Pending | TenantPhase::Deleting => self.pending(facts),
             TenantPhase::Planned => self.planned(facts),
             TenantPhase::CredentialCreated => self.credential_created(facts),
             TenantPhase::RoleCreated => self.role_created(facts),
             TenantPhase::DatabaseCreated => self.database_created(facts),
             TenantPhase::ExternalSecretCreated => self.external_secret_created(facts),
-            TenantPhase::CredentialProjected => self.credential_projected(facts),
-            TenantPhase::Ready => self.ready(facts),
+            TenantPhase::CredentialProjected | TenantPhase::Ready => self.verify(facts),
         };
         step.unwrap_or_else(|conclusion| conclusion)
     }
@@ -260,12 +265,13 @@ impl Tenant {
         }
     }
 
-    /// On to another phase; the conclusion of the last round no longer describes what is going on.
+    /// On to another phase; the conclusion of the last round no longer describes what is going on. The recorded names stay:
+    /// they are what an edit is compared with (D3), so only a plan or a proved claim may set them.
     fn advance(&self, phase: TenantPhase, message: &str) -> Step {
         let status = TenantStatus {
             phase,
             ready: Some(Ready::new(Reason::Reconciling, message)),
-            ..self.named()
+            ..self.saved.clone()
         };
         self.save(status, Then::Continue)
     }

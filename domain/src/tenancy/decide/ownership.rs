@@ -2,15 +2,15 @@
 //!
 //! Each function gives the proved part, or the step that says why it is not ours. It alters nothing.
 
-use super::{Step, Tenant};
+use super::{Step, Tenant, Then};
 use crate::tenancy::claim::Claim;
 use crate::tenancy::facts::{
     DatabaseFact, EntryFact, EntryOwner, Facts, InstanceView, RoleFact, SecretFact, Seen,
     ServerFacts,
 };
 use crate::tenancy::names::Uid;
-use crate::tenancy::reason::{Reason, Retry};
-use crate::tenancy::tenant::TenantPhase;
+use crate::tenancy::reason::{Ready, Reason, Retry};
+use crate::tenancy::tenant::{TenantPhase, TenantStatus};
 
 /// A role is ours if its OID is the recorded one or, after a restore, its comment carries our UID; the name proves nothing.
 pub(in crate::tenancy) fn role_is_ours(claim: &Claim, role: &RoleFact) -> bool {
@@ -85,10 +85,18 @@ impl Tenant {
         }
     }
 
+    /// The row of this Tenant's UID. A row of another UID is none of ours, whoever put it there (T3).
+    pub(super) fn claim_of_ours<'f>(&self, server: &'f ServerFacts) -> Option<&'f Claim> {
+        server
+            .claim
+            .as_ref()
+            .filter(|claim| claim.tenant_uid == self.identity.uid)
+    }
+
     /// Our claim, with every recorded name equal to the effective one (M1, M2, M4).
     pub(super) fn own_claim<'f>(&self, facts: &'f Facts) -> Proof<(&'f Claim, &'f ServerFacts)> {
         let server = self.server(facts)?;
-        match &server.claim {
+        match self.claim_of_ours(server) {
             Some(claim) => {
                 self.check_claim(claim, facts)?;
                 Ok((claim, server))
@@ -126,7 +134,7 @@ impl Tenant {
         ];
         for (field, recorded, wanted) in immutable {
             if recorded != wanted {
-                return Err(self.immutable(format!(
+                return Err(self.immutable_by(claim, format!(
                     "spec.{field} is {wanted} but {recorded} was created: set it back to {recorded}, or make a new tenant and migrate"
                 )));
             }
@@ -139,7 +147,7 @@ impl Tenant {
                 .any(|e| e.as_str() == *name)
         });
         match removed {
-            Some(name) => Err(self.immutable(format!(
+            Some(name) => Err(self.immutable_by(claim, format!(
                 "spec.extensions no longer has {name}, which is installed: extensions are never dropped, add it again"
             ))),
             None => Ok(()),
@@ -147,17 +155,23 @@ impl Tenant {
     }
 
     fn claimed_under_another_instance(&self, view: &InstanceView, facts: &Facts) -> Step {
-        if let Seen::Known(EntryFact::Present {
-            data: Some(owner), ..
-        }) = &facts.entry
-            && owner.instance_name != view.name
-        {
-            return self.other_instance(owner);
+        match &facts.entry {
+            Seen::Known(EntryFact::Present {
+                data: Some(owner), ..
+            }) if owner.instance_name != view.name => self.other_instance(owner),
+            // The entry tells an edited `instanceRef` from a re-created Instance; `Pending` reads it.
+            Seen::NotAsked if self.saved.phase != TenantPhase::Pending => self.advance(
+                TenantPhase::Pending,
+                "claimed under another Instance: reading everything again",
+            ),
+            _ => self.recreated_instance(&view.name),
         }
+    }
+
+    fn recreated_instance(&self, name: &str) -> Step {
         self.conflict(format!(
-            "the registry says that this tenant was made under another PostgreSQLInstance than the present {} (its UID differs): \
-             an administrator must adopt or release the record",
-            view.name
+            "this tenant was made under another PostgreSQLInstance than the present {name} (its UID differs): an administrator \
+             must adopt or release the record"
         ))
     }
 
@@ -188,7 +202,8 @@ impl Tenant {
                 if let (Some(owner), Some(view)) = (data, facts.instance.view())
                     && owner.instance_uid != view.uid
                 {
-                    return Err(self.other_instance(owner));
+                    let renamed = owner.instance_name != view.name;
+                    return Err(if renamed { self.other_instance(owner) } else { self.recreated_instance(&view.name) });
                 }
                 Ok(OwnEntry { version: *version, marked: metadata.is_some() })
             }
@@ -255,6 +270,21 @@ impl Tenant {
                 self.definition.secret_name
             ))),
         }
+    }
+
+    /// As [`Self::immutable`], with the names that were claimed in status: setting them back must pass admission (D3), also
+    /// when status was wiped or says something else.
+    fn immutable_by(&self, claim: &Claim, text: String) -> Step {
+        let reason = Reason::ImmutableField;
+        let status = TenantStatus {
+            observed_generation: Some(self.revision),
+            database: Some(claim.database.clone()),
+            login_role: Some(claim.role.clone()),
+            secret_name: Some(claim.secret_name.clone()),
+            ready: Some(Ready::new(reason, text)),
+            ..self.saved.clone()
+        };
+        self.save(status, Then::Rest(reason.retry()))
     }
 
     pub(super) fn immutable(&self, text: String) -> Step {
