@@ -246,6 +246,8 @@ pub const IDENTIFIER_ADVICE: &str = "must be a PostgreSQL identifier: a lower-ca
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     fn parse(draft: EndpointDraft<'_>, policy: &AddressPolicy) -> Result<Endpoint, Vec<String>> {

@@ -187,7 +187,9 @@ impl Ready {
 fn capped(mut message: String) -> String {
     const MARK: &str = "…";
     if message.len() > MESSAGE_MAX {
-        message.truncate(message.floor_char_boundary(MESSAGE_MAX - MARK.len()));
+        let room = MESSAGE_MAX - MARK.len();
+        let end = (0..=room).rev().find(|end| message.is_char_boundary(*end));
+        message.truncate(end.unwrap_or_default());
         message.push_str(MARK);
     }
     message

@@ -1,14 +1,15 @@
 //! A living Tenant's round: facts in, one step out.
 //!
 //! Decides which parts to observe in each phase and what the next step is (contract, section 7). [`Tenant::decide`] is total
-//! and deterministic, and it never asks for an effect whose phase is not saved yet. Phases up to `ExternalSecretCreated` are
-//! in `creating`, the final proof and drift are in `ready`, proofs of ownership are in `ownership`. It performs nothing.
+//! and deterministic, and it never asks for an effect whose phase is not saved yet. Phases up to `RoleCreated` are in
+//! `creating`, those of the ExternalSecret in `projecting`, the final proof and drift are in `ready`, proofs of ownership are in `ownership`. It performs nothing.
 
 // `Err` is a step too, the one that ends the round early; it is made once and handed on.
 #![allow(clippy::result_large_err)]
 
 mod creating;
 pub(in crate::tenancy) mod ownership;
+mod projecting;
 mod ready;
 #[cfg(test)]
 mod tests;

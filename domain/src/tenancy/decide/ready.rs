@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use super::creating::PROJECTION_GRACE;
 use super::ownership::OwnEntry;
+use super::projecting::PROJECTION_GRACE;
 use super::{Step, Tenant, Then};
 use crate::tenancy::claim::Claim;
 use crate::tenancy::effect::TenantEffect;
