@@ -27,7 +27,7 @@ rm -f "$junit"
 failed=0
 cargo nextest run --workspace "${features[@]}" || failed=1
 doc_log=$(mktemp)
-cargo test --doc --workspace --quiet 2>&1 | tee "$doc_log" || failed=1
+cargo test --doc --workspace --quiet "${features[@]}" 2>&1 | tee "$doc_log" || failed=1
 
 counts=$(python3 - "$junit" "$doc_log" <<'P'
 import os, re, sys

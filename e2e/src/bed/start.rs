@@ -1,5 +1,6 @@
 //! The order in which a bed starts: what can go at once goes at once, and what took long is said.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -210,25 +211,17 @@ fn first_objects() -> String {
 /// The generated CRD files of this workspace. They go in before the controller manager, whose garbage collector would
 /// see kinds that the chart brings later only after 30 s.
 fn tenantry_crds() -> Result<Vec<String>> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../crds");
-    let mut files = Vec::new();
-    let mut folders = vec![folder];
-    while let Some(folder) = folders.pop() {
-        for entry in
-            std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?
-        {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path
-                .extension()
-                .is_some_and(|extension| extension == "yaml")
-            {
-                files.push(path.display().to_string());
-            }
-        }
-    }
-    Ok(files)
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crds");
+    let entries =
+        std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
+    let paths = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<Vec<_>>>()?;
+    let generated = paths.iter().filter(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "yaml")
+    });
+    Ok(generated.map(|path| path.display().to_string()).collect())
 }
 
 /// Stops what was started and keeps its logs, unless the start went well.

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use e2e::bed::openbao::{MOUNT, TENANTRY, client};
 use e2e::bed::postgres::{ADMIN, MANAGEMENT_DATABASE};
-use e2e::bed::{STORE, service_account_token};
+use e2e::bed::{STORE, SYSTEM_NAMESPACE, service_account_token};
+use e2e::world::chart::install_chart;
 use e2e::world::condition::await_condition;
 use e2e::world::objects::Namespace;
 use e2e::world::psql::Login;
+use e2e::world::tenantry::SERVICE_ACCOUNT;
 use e2e::{Bed, Options};
 use reqwest::StatusCode;
 use serde_json::Value;
@@ -271,4 +273,40 @@ async fn alone_a_bed_without_external_secrets_and_with_a_second_postgresql_leave
     drop(bed);
     assert!(!folder.exists());
     assert!(!processes.iter().any(e2e::bed::process::Process::is_alive));
+}
+
+#[tokio::test]
+async fn alone_the_chart_takes_over_the_crds_of_the_bed_and_registers_the_webhook() {
+    let bed = Bed::private(Options::default()).await.unwrap();
+    let (url, ca) = ("https://127.0.0.1:1", &bed.description().ca_file);
+    install_chart(&bed, url, ca, &[]).await.unwrap();
+    let release = "{.metadata.annotations.meta\\.helm\\.sh/release-name}";
+    for object in [
+        "crd/postgresqlinstances.database.ddupan.top",
+        "crd/postgresqltenants.database.ddupan.top",
+        "validatingwebhookconfiguration/tenantry",
+    ] {
+        let jsonpath = format!("--output=jsonpath={release}");
+        let output = bed
+            .kubectl()
+            .run(&["get", object, &jsonpath])
+            .await
+            .unwrap()
+            .success()
+            .unwrap();
+        assert_eq!(output.stdout, "tenantry", "{object}");
+    }
+    let token = service_account_token(
+        &bed.kube().await.unwrap(),
+        SYSTEM_NAMESPACE,
+        SERVICE_ACCOUNT,
+        600,
+    )
+    .await
+    .unwrap();
+    assert!(!token.is_empty());
+    // An upgrade with another address, as at each start of the process under test.
+    install_chart(&bed, "https://127.0.0.1:2", ca, &[])
+        .await
+        .unwrap();
 }
