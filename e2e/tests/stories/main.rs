@@ -11,3 +11,6 @@
 )]
 
 mod bed_works;
+mod chart;
+mod differential;
+mod legacy;

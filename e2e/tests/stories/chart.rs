@@ -1,0 +1,222 @@
+//! Story: what the chart asks of a cluster. It is rendered by the real helm; nothing is installed.
+//!
+//! The rights are compared with a list, so that a new one needs a decision here and a reason in the chart.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use e2e::Bed;
+use e2e::world::command::output;
+use serde_json::Value;
+
+const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/tenantry");
+const RELEASE_NAMESPACE: &str = "the-operators";
+const URL: &str = "webhook.url=https://192.0.2.7:8443";
+
+/// Kind of the role, API group, resource, names, verbs.
+const RIGHTS: &[&str] = &[
+    "ClusterRole database.ddupan.top postgresqlinstances [] get,list,watch,patch",
+    "ClusterRole database.ddupan.top postgresqltenants [] get,list,watch,patch",
+    "ClusterRole database.ddupan.top postgresqlinstances/status [] patch",
+    "ClusterRole database.ddupan.top postgresqltenants/status [] patch",
+    "ClusterRole external-secrets.io externalsecrets [] get,list,watch,create,patch,delete",
+    "ClusterRole  secrets [] get",
+    "ClusterRole  namespaces [kube-system] get",
+    "ClusterRole events.k8s.io events [] create,patch",
+    "Role  secrets [] get,list,watch",
+];
+
+async fn helm(arguments: &[&str]) -> String {
+    let bed = Bed::shared().unwrap();
+    let mut command = Command::new(bed.description().programs.helm.join("helm"));
+    command.args(arguments);
+    output(command, "").await.unwrap().success().unwrap().stdout
+}
+
+async fn rendered(values: &[&str]) -> Vec<Value> {
+    let mut arguments = vec![
+        "template",
+        "tenantry",
+        CHART,
+        "--namespace",
+        RELEASE_NAMESPACE,
+    ];
+    arguments.extend(values.iter().flat_map(|value| ["--set", value]));
+    serde_saphyr::from_multiple(&helm(&arguments).await).unwrap()
+}
+
+fn of_kind<'a>(objects: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    objects.iter().filter(move |object| object["kind"] == kind)
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    items.iter().map(|item| item.as_str().unwrap()).collect()
+}
+
+fn rules(objects: &[Value]) -> Vec<(&str, &Value)> {
+    ["ClusterRole", "Role"]
+        .into_iter()
+        .flat_map(|kind| of_kind(objects, kind).map(move |role| (kind, role)))
+        .flat_map(|(kind, role)| {
+            let rules = role["rules"].as_array().unwrap();
+            rules.iter().map(move |rule| (kind, rule))
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn d16_the_chart_gives_the_controller_these_rights_and_no_other() {
+    let objects = rendered(&[URL]).await;
+    let mut given = BTreeSet::new();
+    for (kind, rule) in rules(&objects) {
+        let names = texts(&rule["resourceNames"]).join(",");
+        let verbs = texts(&rule["verbs"]).join(",");
+        for group in texts(&rule["apiGroups"]) {
+            for resource in texts(&rule["resources"]) {
+                given.insert(format!("{kind} {group} {resource} [{names}] {verbs}"));
+            }
+        }
+    }
+    let listed: BTreeSet<String> = RIGHTS.iter().map(|&right| right.to_owned()).collect();
+    assert_eq!(given, listed);
+}
+
+#[tokio::test]
+async fn no_right_of_the_chart_is_a_wildcard_or_a_way_to_more_rights() {
+    let objects = rendered(&[URL]).await;
+    let rules = rules(&objects);
+    assert!(!rules.is_empty());
+    for (kind, rule) in rules {
+        let words = [
+            "apiGroups",
+            "resources",
+            "verbs",
+            "resourceNames",
+            "nonResourceURLs",
+        ];
+        let words: Vec<&str> = words
+            .iter()
+            .flat_map(|field| texts(&rule[*field]))
+            .collect();
+        for forbidden in [
+            "*",
+            "escalate",
+            "bind",
+            "impersonate",
+            "pods/exec",
+            "serviceaccounts/token",
+        ] {
+            assert!(!words.contains(&forbidden), "{kind} {rule}");
+        }
+        if kind == "ClusterRole" && words.contains(&"secrets") {
+            assert_eq!(texts(&rule["verbs"]), ["get"], "{rule}");
+        }
+        assert!(
+            !words.contains(&"validatingwebhookconfigurations"),
+            "{rule}"
+        );
+    }
+}
+
+#[test]
+fn every_right_in_the_chart_has_its_reason_beside_it() {
+    let text = std::fs::read_to_string(format!("{CHART}/templates/rbac.yaml")).unwrap();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let rules: Vec<usize> = (0..lines.len())
+        .filter(|&at| lines[at].starts_with("- apiGroups:"))
+        .collect();
+    assert!(rules.len() > 5, "{rules:?}");
+    for at in rules {
+        assert!(
+            lines[at - 1].starts_with("# "),
+            "line {}: {}",
+            at + 1,
+            lines[at]
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_rights_go_to_the_service_account_of_the_release_alone() {
+    let objects = rendered(&[URL]).await;
+    let accounts: Vec<&Value> = of_kind(&objects, "ServiceAccount").collect();
+    assert_eq!(accounts.len(), 1);
+    assert_eq!(accounts[0]["metadata"]["name"], "tenantry");
+    let bindings = of_kind(&objects, "ClusterRoleBinding").chain(of_kind(&objects, "RoleBinding"));
+    let subjects: Vec<&Value> = bindings.map(|binding| &binding["subjects"]).collect();
+    assert_eq!(subjects.len(), 2);
+    for subjects in subjects {
+        let subjects = subjects.as_array().unwrap();
+        assert_eq!(subjects.len(), 1);
+        assert_eq!(subjects[0]["kind"], "ServiceAccount");
+        assert_eq!(subjects[0]["name"], "tenantry");
+        assert_eq!(subjects[0]["namespace"], RELEASE_NAMESPACE);
+    }
+}
+
+#[tokio::test]
+async fn d4_the_webhook_is_asked_of_spec_changes_only_and_fails_closed() {
+    let objects = rendered(&[URL, "webhook.caBundle=YWE="]).await;
+    let configurations: Vec<&Value> = of_kind(&objects, "ValidatingWebhookConfiguration").collect();
+    let webhooks = configurations[0]["webhooks"].as_array().unwrap();
+    assert_eq!((configurations.len(), webhooks.len()), (1, 2));
+    for (webhook, kind) in webhooks
+        .iter()
+        .zip(["postgresqlinstance", "postgresqltenant"])
+    {
+        let path = format!("/validate-database-ddupan-top-v1alpha1-{kind}");
+        assert_eq!(
+            webhook["clientConfig"]["url"],
+            format!("https://192.0.2.7:8443{path}")
+        );
+        assert_eq!(webhook["clientConfig"]["caBundle"], "YWE=");
+        assert_eq!(
+            texts(&webhook["rules"][0]["operations"]),
+            ["CREATE", "UPDATE"]
+        );
+        assert_eq!(
+            texts(&webhook["rules"][0]["resources"]),
+            [format!("{kind}s")]
+        );
+        assert_eq!(webhook["matchPolicy"], "Equivalent");
+        assert_eq!(webhook["failurePolicy"], "Fail");
+        assert_eq!(webhook["sideEffects"], "None");
+        assert_eq!(webhook["timeoutSeconds"], 5);
+        assert_eq!(
+            webhook["matchConditions"][0]["expression"],
+            "request.operation == 'CREATE' || object.spec != oldObject.spec"
+        );
+        let selector = &webhook["namespaceSelector"]["matchExpressions"][0];
+        assert_eq!(selector["operator"], "NotIn");
+        assert_eq!(texts(&selector["values"]), [RELEASE_NAMESPACE]);
+    }
+}
+
+#[tokio::test]
+async fn the_crds_stay_when_the_release_goes_and_can_be_left_out() {
+    let objects = rendered(&[URL]).await;
+    let definitions: Vec<&Value> = of_kind(&objects, "CustomResourceDefinition").collect();
+    assert_eq!(definitions.len(), crds::all().len());
+    for definition in definitions {
+        assert_eq!(
+            definition["metadata"]["annotations"]["helm.sh/resource-policy"],
+            "keep"
+        );
+    }
+    let objects = rendered(&["crds.enabled=false", "webhook.enabled=false"]).await;
+    assert_eq!(of_kind(&objects, "CustomResourceDefinition").count(), 0);
+    assert_eq!(
+        of_kind(&objects, "ValidatingWebhookConfiguration").count(),
+        0
+    );
+}
+
+#[tokio::test]
+async fn helm_finds_nothing_wrong_with_the_chart() {
+    let said = helm(&["lint", "--strict", CHART, "--set", URL]).await;
+    assert!(
+        said.contains("0 chart(s) failed") && !said.contains("[WARNING]"),
+        "{said}"
+    );
+}
