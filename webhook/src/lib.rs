@@ -1,1 +1,60 @@
-//! placeholder
+//! Admission over HTTP: bytes in, the domain's verdict out.
+//!
+//! Decides how a review is read, how much is taken in at once and how an answer reads. The rules are the `domain` crate's, by
+//! the same parse that the reconcilers do. It does no IO of its own beyond the request: no clients, no SQL, and what it knows of the
+//! cluster comes from caches through [`ClusterView`].
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use domain::tenancy::endpoint::AddressPolicy;
+use tower_http::catch_panic::CatchPanicLayer;
+
+mod answer;
+mod handler;
+mod instance;
+mod limits;
+mod object;
+mod ports;
+mod refusal;
+mod review;
+mod strict;
+mod tenant;
+
+pub use answer::{CAUSES_MAX, WARNING_MAX};
+pub use limits::Limits;
+pub use object::SPEC_MAX;
+pub use ports::{ClusterView, Decision, Decisions, Operation, Outcome, Route};
+pub use refusal::Refusal;
+pub use review::{NotAReview, UID_MAX};
+
+/// What the webhooks need of the process.
+pub struct Admission {
+    /// What is cached of the cluster.
+    pub cluster: Arc<dyn ClusterView>,
+    /// Which addresses an Instance may not have (D17).
+    pub addresses: AddressPolicy,
+    /// Who counts.
+    pub decisions: Arc<dyn Decisions>,
+    /// How much is taken in at once.
+    pub limits: Limits,
+}
+
+/// The webhooks, each at its [`Route::path`]. It has no fallback of its own, so it can be merged with other routes.
+pub fn router(admission: Admission) -> Router {
+    let shared = Arc::new(handler::Shared::new(admission));
+    let routes = Route::ALL.into_iter().fold(Router::new(), |router, route| {
+        let shared = Arc::clone(&shared);
+        router.route(
+            route.path(),
+            post(move |request: Request| handler::admit(Arc::clone(&shared), route, request)),
+        )
+    });
+    // The judges' own panics are caught nearer to them; this is for an observer that panics.
+    routes.route_layer(CatchPanicLayer::custom(|_| -> Response {
+        Refusal::Panicked.into_response()
+    }))
+}

@@ -1,0 +1,263 @@
+//! One request from its head to its answer: limits, body, verdict, one log line and one count.
+//!
+//! Decides the order of these and which failure gives which HTTP error; it never allows by default: every path but a verdict
+//! without violation ends in a denial or an error. It knows no rule of a kind.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::Request;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use domain::violation::Verdict;
+use tokio::time::timeout_at;
+
+use crate::answer::Answer;
+use crate::limits::Gate;
+use crate::ports::{Decision, Decisions, Operation, Outcome, Route};
+use crate::refusal::Refusal;
+use crate::review::{Review, Unreadable};
+use crate::{Admission, instance, tenant};
+
+/// The longest name that is logged, in characters; Kubernetes' own have at most 253.
+const LOGGED_MAX: usize = 253;
+
+/// What all requests share.
+pub(crate) struct Shared {
+    admission: Admission,
+    gate: Gate,
+}
+
+impl Shared {
+    pub(crate) fn new(admission: Admission) -> Self {
+        Self {
+            gate: Gate::new(&admission.limits),
+            admission,
+        }
+    }
+}
+
+/// What is logged of a review. A peer chose all of it: it is cut here and escaped where it is written (H20).
+#[derive(Debug)]
+struct Subject {
+    uid: String,
+    namespace: String,
+    name: String,
+    operation: Operation,
+    dry_run: bool,
+}
+
+impl Subject {
+    fn of(review: &Review<'_>) -> Self {
+        let cut = |text: &str| text.chars().take(LOGGED_MAX).collect();
+        Self {
+            uid: cut(&review.uid),
+            namespace: cut(&review.namespace),
+            name: cut(&review.name),
+            operation: review.operation,
+            dry_run: review.dry_run,
+        }
+    }
+}
+
+/// What came of a body: the review's subject once it could be read, and the answer.
+struct Judged {
+    subject: Option<Subject>,
+    answer: Result<Answer, Refusal>,
+}
+
+impl From<Refusal> for Judged {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            subject: None,
+            answer: Err(refusal),
+        }
+    }
+}
+
+/// Answers one request.
+pub(crate) async fn admit(shared: Arc<Shared>, route: Route, request: Request) -> Response {
+    let pending = Pending::begin(&shared, route);
+    let judged = take_in(&shared, route, request)
+        .await
+        .unwrap_or_else(Judged::from);
+    pending.end(&judged);
+    match judged.answer {
+        Ok(answer) => Json(answer).into_response(),
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+/// Reads the body and has it judged, all within the deadline.
+async fn take_in(shared: &Arc<Shared>, route: Route, request: Request) -> Result<Judged, Refusal> {
+    let deadline = tokio::time::Instant::now() + shared.admission.limits.deadline;
+    check_media(request.headers())?;
+    let _place = shared.gate.place()?;
+    let body = timeout_at(deadline, shared.gate.read(request.into_body()))
+        .await
+        .map_err(|_| Refusal::Slow)??;
+    let turn = timeout_at(deadline, shared.gate.turn())
+        .await
+        .map_err(|_| Refusal::Late)??;
+    let owner = Arc::clone(shared);
+    let judged = tokio::task::spawn_blocking(move || {
+        // Moved in, because a closure that overruns its deadline still runs: its turn and its bytes stay taken until then.
+        let _turn = turn;
+        judge(&owner.admission, route, &body.bytes)
+    });
+    timeout_at(deadline, judged)
+        .await
+        .map_err(|_| Refusal::Late)?
+        .map_err(|_| Refusal::Panicked)
+}
+
+fn check_media(headers: &HeaderMap) -> Result<(), Refusal> {
+    let text = |name| {
+        headers
+            .get(name)
+            .map(|value| value.to_str().unwrap_or_default().trim())
+    };
+    let essence = text(header::CONTENT_TYPE).and_then(|media| media.split(';').next());
+    if !essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json")) {
+        return Err(Refusal::MediaType);
+    }
+    match text(header::CONTENT_ENCODING) {
+        None => Ok(()),
+        Some(encoding) if encoding.eq_ignore_ascii_case("identity") => Ok(()),
+        Some(_) => Err(Refusal::Encoding),
+    }
+}
+
+fn judge(admission: &Admission, route: Route, body: &[u8]) -> Judged {
+    let review = match Review::decode(body) {
+        Ok(review) => review,
+        Err(problem) => return Judged::from(Refusal::NotAReview(problem)),
+    };
+    // Caught here and not only at the task's edge, so that the log names the object. Nothing that could be left half
+    // changed crosses this edge: a verdict is computed from what is borrowed.
+    let answer = catch_unwind(AssertUnwindSafe(|| answer(admission, route, &review)));
+    Judged {
+        subject: Some(Subject::of(&review)),
+        answer: answer.map_err(|_| Refusal::Panicked),
+    }
+}
+
+fn answer(admission: &Admission, route: Route, review: &Review<'_>) -> Answer {
+    match verdict(admission, route, review) {
+        Ok((name, verdict)) => Answer::of(review, route, &name, &verdict),
+        Err(problem) => Answer::unreadable(review, route, &problem),
+    }
+}
+
+fn verdict(
+    admission: &Admission,
+    route: Route,
+    review: &Review<'_>,
+) -> Result<(String, Verdict), Unreadable> {
+    review.asked_of(route)?;
+    let new = review.object(route)?;
+    let old = review.old_object(route)?;
+    let cluster = admission.cluster.as_ref();
+    let verdict = match &old {
+        // Also for specs that no type of ours can read any more (D4).
+        Some(old) if new.has_spec_of(old) => Verdict::allowed(),
+        _ => match route {
+            Route::Instance => instance::judge(&new, old.as_ref(), cluster, &admission.addresses)?,
+            Route::Tenant => tenant::judge(&new, old.as_ref(), cluster)?,
+        },
+    };
+    Ok((new.name, verdict))
+}
+
+/// A request that was announced to the observer and not ended yet. Dropped, it counts as abandoned.
+struct Pending {
+    decisions: Arc<dyn Decisions>,
+    route: Route,
+    begun: Instant,
+    ended: bool,
+}
+
+impl Pending {
+    fn begin(shared: &Shared, route: Route) -> Self {
+        let decisions = Arc::clone(&shared.admission.decisions);
+        decisions.begun(route);
+        Self {
+            decisions,
+            route,
+            begun: Instant::now(),
+            ended: false,
+        }
+    }
+
+    fn end(mut self, judged: &Judged) {
+        let outcome = match &judged.answer {
+            Ok(answer) if answer.is_allowed() => Outcome::Allowed,
+            Ok(_) => Outcome::Denied,
+            Err(refusal) => Outcome::Refused(refusal.status()),
+        };
+        let operation = judged
+            .subject
+            .as_ref()
+            .map_or(Operation::Unknown, |subject| subject.operation);
+        let decision = self.report(operation, outcome);
+        log(&decision, judged);
+    }
+
+    fn report(&mut self, operation: Operation, outcome: Outcome) -> Decision {
+        self.ended = true;
+        let decision = Decision {
+            route: self.route,
+            operation,
+            outcome,
+            took: self.begun.elapsed(),
+        };
+        self.decisions.decided(&decision);
+        decision
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.report(Operation::Unknown, Outcome::Abandoned);
+        }
+    }
+}
+
+/// The one line of a request. Everything that a peer wrote goes through `Debug`, which escapes line ends and terminal codes.
+fn log(decision: &Decision, judged: &Judged) {
+    let kind = decision.route.kind();
+    let (allowed, code, took) = (decision.allowed(), decision.code(), decision.took);
+    let refusal = judged
+        .answer
+        .as_ref()
+        .err()
+        .map(|refusal| tracing::field::debug(refusal.to_string()));
+    let Some(subject) = &judged.subject else {
+        tracing::info!(kind, allowed, code, ?took, refusal, "admission");
+        return;
+    };
+    let Subject {
+        uid,
+        namespace,
+        name,
+        operation,
+        dry_run,
+    } = subject;
+    let operation = operation.as_str();
+    tracing::info!(
+        kind,
+        ?uid,
+        ?namespace,
+        ?name,
+        operation,
+        dry_run,
+        allowed,
+        code,
+        ?took,
+        refusal,
+        "admission"
+    );
+}
