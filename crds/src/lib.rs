@@ -6,12 +6,10 @@
 pub mod condition;
 pub mod tenancy;
 
-mod manifest;
 mod rules;
 mod schema;
 mod wire;
 
-pub use manifest::{Manifest, NotWritten, manifests};
 pub use schema::all;
 pub use tenancy::instance::{
     AdminCredentialRef, InstanceEndpoint, PostgreSQLInstance, PostgreSQLInstanceSpec,

@@ -1,6 +1,6 @@
 //! `PostgreSQLInstance` on the wire (contract, section 3).
 //!
-//! Doc comments on fields are the descriptions that `kubectl explain` shows. Rules are in [`crate::rules`].
+//! Doc comments on fields are the descriptions that `kubectl explain` shows. Rules are in `src/rules`.
 
 use domain::tenancy::endpoint::SslMode;
 use domain::tenancy::instance::Checkpoint;

@@ -1,6 +1,6 @@
 //! `PostgreSQLTenant` on the wire (contract, section 4).
 //!
-//! Doc comments on fields are the descriptions that `kubectl explain` shows. Rules are in [`crate::rules`].
+//! Doc comments on fields are the descriptions that `kubectl explain` shows. Rules are in `src/rules`.
 
 use domain::tenancy::names::{EXTENSIONS_MAX, IDENTIFIER_MAX, REFERENCE_SUM_MAX, SUBDOMAIN_MAX};
 use domain::tenancy::tenant::{DeletionPolicy, TenantPhase};
