@@ -1,1 +1,16 @@
-//! placeholder
+//! The process: one HTTPS server and the reconcile loops, both asking `domain`.
+//!
+//! This crate translates: bytes, SQL, OpenBao answers and Kubernetes objects become facts; the domain's steps become writes.
+//! It holds no rule of its own. [`run`] is the only place that builds adapters; only [`adapters`] name SQL, OpenBao paths
+//! and Kubernetes verbs.
+
+pub mod adapters;
+pub mod cli;
+pub mod controllers;
+pub mod effects;
+pub mod http;
+pub mod metrics;
+pub mod run;
+pub mod telemetry;
+pub mod view;
+mod watches;

@@ -141,7 +141,7 @@ impl Postgres {
         let quoted = quote_identifier(name);
         let client = self.superuser("postgres").await?;
         client
-            .batch_execute(&format!("CREATE DATABASE {quoted}"))
+            .batch_execute(&format!("CREATE DATABASE {quoted} TEMPLATE template0"))
             .await?;
         client
             .batch_execute(&format!("GRANT CREATE ON DATABASE {quoted} TO {ADMIN}"))

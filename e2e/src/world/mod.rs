@@ -8,4 +8,5 @@ pub mod condition;
 pub mod kubectl;
 pub mod objects;
 pub mod psql;
+pub mod tenancy;
 pub mod tenantry;

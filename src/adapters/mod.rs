@@ -1,0 +1,8 @@
+//! The outside: the only rooms that name SQL, OpenBao paths and Kubernetes verbs.
+//!
+//! Each adapter turns answers into the domain's facts and failures, with its own deadlines. None of them decides what is done.
+
+pub mod kubernetes;
+pub mod openbao;
+pub mod postgres;
+pub mod projection;

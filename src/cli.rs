@@ -1,0 +1,207 @@
+//! The command line: flags, their environment variables, units and defaults.
+//!
+//! It parses and nothing more; what a value means is decided where it is used.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// PostgreSQL tenancy and application settings for Kubernetes.
+#[derive(Debug, Parser)]
+#[command(name = "tenantry", version, about, long_about = None)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve the admission webhooks and run the reconcile loops.
+    Run(Box<RunOptions>),
+}
+
+/// Options of `tenantry run`.
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// Webhooks, probes and metrics.
+    #[command(flatten)]
+    pub serving: ServingOptions,
+    /// PostgreSQL.
+    #[command(flatten)]
+    pub postgres: PostgresOptions,
+    /// OpenBao.
+    #[command(flatten)]
+    pub openbao: OpenBaoOptions,
+    /// External Secrets Operator.
+    #[command(flatten)]
+    pub projection: ProjectionOptions,
+    /// The loops.
+    #[command(flatten)]
+    pub loops: LoopOptions,
+    /// Logs.
+    #[command(flatten)]
+    pub logs: LogOptions,
+}
+
+/// Webhooks, probes and metrics.
+#[derive(Debug, Args)]
+pub struct ServingOptions {
+    /// Address of the HTTPS server: webhooks, /livez, /readyz, /healthz and /metrics.
+    #[arg(long, env = "TENANTRY_BIND_ADDRESS", default_value = "0.0.0.0:8443")]
+    pub bind_address: SocketAddr,
+    /// Serving certificate chain, PEM. Read again every 10 s and swapped when it changed.
+    #[arg(long, env = "TENANTRY_TLS_CERT_FILE")]
+    pub tls_cert_file: PathBuf,
+    /// Private key of the serving certificate, PEM.
+    #[arg(long, env = "TENANTRY_TLS_KEY_FILE")]
+    pub tls_key_file: PathBuf,
+    /// How long requests and rounds in flight may take to end after SIGTERM.
+    #[arg(long, env = "TENANTRY_SHUTDOWN_GRACE", default_value = "5s", value_parser = parse_duration, value_name = "DURATION")]
+    pub shutdown_grace: Duration,
+}
+
+/// PostgreSQL.
+#[derive(Debug, Args)]
+pub struct PostgresOptions {
+    /// Certificates that PostgreSQL servers are verified with, PEM bundle; also published to tenants as `ca.crt`.
+    /// Default: the system's roots.
+    #[arg(long, env = "TENANTRY_POSTGRES_CA_FILE")]
+    pub postgres_ca_file: Option<PathBuf>,
+    /// A range that no Instance's hostaddr may be in, as CIDR; may be given several times.
+    /// Link-local, multicast and unspecified addresses are always refused.
+    #[arg(long, env = "TENANTRY_DENY_HOSTADDR", value_delimiter = ',', value_name = "CIDR")]
+    pub deny_hostaddr: Vec<ipnet::IpNet>,
+}
+
+/// How to log in to OpenBao.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum OpenBaoAuth {
+    /// With this process's ServiceAccount token.
+    Kubernetes,
+    /// With a token from a file.
+    Token,
+}
+
+/// OpenBao.
+#[derive(Debug, Args)]
+pub struct OpenBaoOptions {
+    /// Address of OpenBao or Vault, for example https://openbao.example.org:8200.
+    #[arg(long, env = "TENANTRY_OPENBAO_ADDRESS")]
+    pub openbao_address: String,
+    /// Address under which consumers reach it; shown in status. Default: the address above.
+    #[arg(long, env = "TENANTRY_OPENBAO_CONSUMER_ADDRESS")]
+    pub openbao_consumer_address: Option<String>,
+    /// OpenBao namespace, sent with every request.
+    #[arg(long, env = "TENANTRY_OPENBAO_NAMESPACE")]
+    pub openbao_namespace: Option<String>,
+    /// Certificates that OpenBao is verified with, PEM. Default: the system's roots.
+    #[arg(long, env = "TENANTRY_OPENBAO_CA_FILE")]
+    pub openbao_ca_file: Option<PathBuf>,
+    /// KV v2 mount.
+    #[arg(long, env = "TENANTRY_OPENBAO_MOUNT", default_value = "secret")]
+    pub openbao_mount: String,
+    /// Base path under the mount; one per cluster.
+    #[arg(long, env = "TENANTRY_OPENBAO_BASE_PATH", default_value = "tenantry")]
+    pub openbao_base_path: String,
+    /// How to log in.
+    #[arg(long, env = "TENANTRY_OPENBAO_AUTH", value_enum, default_value = "kubernetes")]
+    pub openbao_auth: OpenBaoAuth,
+    /// Role of the Kubernetes auth method.
+    #[arg(long, env = "TENANTRY_OPENBAO_ROLE", default_value = "tenantry")]
+    pub openbao_role: String,
+    /// Mount of the Kubernetes auth method.
+    #[arg(long, env = "TENANTRY_OPENBAO_AUTH_MOUNT", default_value = "kubernetes")]
+    pub openbao_auth_mount: String,
+    /// ServiceAccount token for the Kubernetes auth method; read again at each login.
+    #[arg(
+        long,
+        env = "TENANTRY_OPENBAO_SERVICE_ACCOUNT_TOKEN_FILE",
+        default_value = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+    )]
+    pub openbao_service_account_token_file: PathBuf,
+    /// Token file for the token auth method; read again at each login.
+    #[arg(long, env = "TENANTRY_OPENBAO_TOKEN_FILE", required_if_eq("openbao_auth", "token"))]
+    pub openbao_token_file: Option<PathBuf>,
+}
+
+/// Kind of the store that ExternalSecrets refer to.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum StoreKind {
+    /// One store for the cluster.
+    #[value(name = "ClusterSecretStore")]
+    ClusterSecretStore,
+    /// A store of that name in each tenant namespace.
+    #[value(name = "SecretStore")]
+    SecretStore,
+}
+
+/// External Secrets Operator.
+#[derive(Debug, Args)]
+pub struct ProjectionOptions {
+    /// Name of the store that ExternalSecrets refer to.
+    #[arg(long, env = "TENANTRY_SECRET_STORE_NAME", default_value = "openbao")]
+    pub secret_store_name: String,
+    /// Kind of that store.
+    #[arg(long, env = "TENANTRY_SECRET_STORE_KIND", value_enum, default_value = "ClusterSecretStore")]
+    pub secret_store_kind: StoreKind,
+}
+
+/// The loops.
+#[derive(Debug, Args)]
+pub struct LoopOptions {
+    /// Namespace of this process, where the Instances' admin Secrets are. Default: that of the kubeconfig or the Pod.
+    #[arg(long, env = "POD_NAMESPACE")]
+    pub namespace: Option<String>,
+    /// How often a converged object's facts are checked again, ± 10 %.
+    #[arg(long, env = "TENANTRY_RESYNC_INTERVAL", default_value = "10m", value_parser = parse_duration, value_name = "DURATION")]
+    pub resync_interval: Duration,
+    /// How many Tenants are worked on at once.
+    #[arg(long, env = "TENANTRY_CONCURRENCY", default_value_t = 16)]
+    pub concurrency: u16,
+}
+
+/// Log formats.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum LogFormat {
+    /// One JSON object a line.
+    Json,
+    /// For people.
+    Human,
+}
+
+/// Logs.
+#[derive(Debug, Args)]
+pub struct LogOptions {
+    /// Format of the logs on stderr. Levels are set by RUST_LOG (default `info`).
+    #[arg(long, env = "TENANTRY_LOG_FORMAT", value_enum, default_value = "json")]
+    pub log_format: LogFormat,
+}
+
+/// A duration such as `90s`, `10m` or `1h30m`.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let span: jiff::SignedDuration = text.parse().map_err(|_| "must be a duration such as 30s, 10m or 1h".to_owned())?;
+    Duration::try_from(span).map_err(|_| "must not be negative".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(parse_duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("10m"), Ok(Duration::from_secs(600)));
+        assert!(parse_duration("10").is_err());
+        assert!(parse_duration("-1s").is_err());
+    }
+}

@@ -1,0 +1,58 @@
+//! What every round may use. Built once, in `run`; it decides nothing.
+
+use std::sync::Arc;
+
+use domain::tenancy::endpoint::AddressPolicy;
+use domain::tenancy::names::Uid;
+use domain::tenancy::tenant::SecretLayout;
+
+use super::backoff::Backoff;
+use super::credentials::Credentials;
+use super::settled::Settled;
+use crate::adapters::kubernetes::Cluster;
+use crate::adapters::kubernetes::events::Events;
+use crate::adapters::openbao::OpenBao;
+use crate::adapters::postgres::Postgres;
+use crate::adapters::projection::{Projections, Store};
+use crate::metrics::Metrics;
+use crate::view::View;
+
+/// What the deployment says, as opposed to any object.
+pub struct Deployment {
+    /// UID of the `kube-system` namespace.
+    pub cluster_uid: Uid,
+    /// Where entries are.
+    pub layout: SecretLayout,
+    /// Which store ExternalSecrets refer to.
+    pub store: Store,
+    /// Certificates published to tenants as `ca.crt`, PEM.
+    pub ca_pem: Option<String>,
+    /// Which addresses are refused.
+    pub addresses: AddressPolicy,
+}
+
+/// Ports, memory and deployment, shared by all rounds.
+pub struct Context {
+    /// The API server.
+    pub cluster: Cluster,
+    /// PostgreSQL servers.
+    pub postgres: Postgres,
+    /// OpenBao.
+    pub openbao: OpenBao,
+    /// ExternalSecrets and target Secrets.
+    pub projections: Projections,
+    /// Events.
+    pub events: Events,
+    /// Metrics.
+    pub metrics: Arc<Metrics>,
+    /// Cached objects.
+    pub view: Arc<View>,
+    /// Admin logins of this process's rounds.
+    pub credentials: Credentials,
+    /// Back-off by object.
+    pub backoff: Backoff,
+    /// Which objects need no look yet.
+    pub settled: Arc<Settled>,
+    /// The deployment.
+    pub deployment: Deployment,
+}

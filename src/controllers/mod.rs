@@ -1,0 +1,67 @@
+//! The reconcile loops: load, observe, decide (in `domain`), act, record.
+//!
+//! They translate and carry; no `if` here is a business rule. A round does at most one external write.
+
+pub mod backoff;
+pub mod context;
+pub mod credentials;
+pub mod instance;
+pub mod settled;
+pub mod tenant;
+
+use std::time::Duration;
+
+use domain::tenancy::reason::Retry;
+
+use crate::metrics::ReconcileResult;
+
+/// Rounds that one reconcile may take before it lets others go first; a healthy one needs about twenty.
+pub const MOST_ROUNDS: usize = 200;
+
+/// How a reconcile ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Look again then.
+    Pause(Retry),
+    /// The object is gone.
+    Gone,
+}
+
+impl Ending {
+    fn result(self) -> ReconcileResult {
+        match self {
+            Self::Gone | Self::Pause(Retry::Slow) => ReconcileResult::Success,
+            Self::Pause(Retry::After(_)) => ReconcileResult::RequeueAfter,
+            Self::Pause(Retry::Backoff) => ReconcileResult::Error,
+        }
+    }
+}
+
+/// Counts a reconcile from its start to its end, also when it is cancelled in between.
+pub struct Counted<'m> {
+    metrics: &'m crate::metrics::Metrics,
+    controller: &'static str,
+    started: std::time::Instant,
+    result: ReconcileResult,
+}
+
+impl<'m> Counted<'m> {
+    /// The reconcile begins.
+    #[must_use]
+    pub fn start(metrics: &'m crate::metrics::Metrics, controller: &'static str) -> Self {
+        metrics.reconcile_started(controller);
+        Self { metrics, controller, started: std::time::Instant::now(), result: ReconcileResult::Error }
+    }
+
+    /// The reconcile ended so.
+    pub fn ended(mut self, ending: Ending) -> Duration {
+        self.result = ending.result();
+        self.started.elapsed()
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.metrics.reconcile_ended(self.controller, self.result, self.started.elapsed());
+    }
+}

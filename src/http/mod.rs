@@ -1,0 +1,74 @@
+//! Probes and metrics, beside the webhooks on the one HTTPS server.
+//!
+//! Readiness never depends on PostgreSQL or OpenBao: a webhook that answers from caches must stay in service when they are away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use crate::metrics::Metrics;
+use crate::view::View;
+
+/// What the probes look at.
+#[derive(Clone)]
+pub struct Health {
+    /// Caches.
+    pub view: Arc<View>,
+    /// Serving certificate.
+    pub certificate: Arc<certs::CertStore>,
+    /// Metrics.
+    pub metrics: Arc<Metrics>,
+    /// Set once SIGTERM arrived.
+    pub stopping: Arc<AtomicBool>,
+}
+
+impl Health {
+    fn checks(&self) -> [(&'static str, bool); 3] {
+        [
+            ("caches-synced", self.view.is_synced()),
+            ("serving-certificate", !self.certificate.is_expired(SystemTime::now())),
+            ("not-stopping", !self.stopping.load(Ordering::Relaxed)),
+        ]
+    }
+}
+
+/// `/livez`, `/readyz`, `/healthz`, `/metrics`.
+pub fn router(health: Health) -> Router {
+    Router::new()
+        .route("/livez", get(async || "ok"))
+        .route("/healthz", get(async || "ok"))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .with_state(health)
+}
+
+async fn readyz(State(health): State<Health>) -> Response {
+    let checks = health.checks();
+    let ready = checks.iter().all(|(_, passed)| *passed);
+    let lines: String =
+        checks.iter().map(|(name, passed)| format!("[{}]{name} {}\n", if *passed { '+' } else { '-' }, if *passed { "ok" } else { "failed" })).collect();
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, lines).into_response()
+}
+
+async fn metrics(State(health): State<Health>) -> Response {
+    let (tenants, instances) = health.view.counts();
+    health.metrics.objects(&tenants, &instances);
+    let (bad_tenants, bad_instances) = health.view.undecodable();
+    for (controller, count) in [(crate::controllers::tenant::CONTROLLER, bad_tenants), (crate::controllers::instance::CONTROLLER, bad_instances)] {
+        health.metrics.undecodable(controller, i64::try_from(count).unwrap_or(i64::MAX));
+    }
+    let state = health.certificate.load_state();
+    let expires = health.certificate.not_after().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+    health.metrics.certificate(expires, state.reads, state.errors);
+    match health.metrics.encode() {
+        Ok(text) => ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}

@@ -1,0 +1,384 @@
+//! `tenantry run`: builds every part, starts them, and stops them in order. The only composition root.
+//!
+//! Order of a stop: not ready → no new rounds, those under way end → requests end → exit. It decides nothing else.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crds::{PostgreSQLInstance, PostgreSQLTenant};
+use domain::tenancy::endpoint::AddressPolicy;
+use domain::tenancy::failure::Failure;
+use domain::tenancy::tenant::SecretLayout;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
+use kube::runtime::reflector;
+use kube::runtime::{Controller, controller};
+use kube::Client;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::adapters::kubernetes::Cluster;
+use crate::adapters::kubernetes::events::Events;
+use crate::adapters::openbao::{Auth, OpenBao, OpenBaoConfigError, OpenBaoSettings};
+use crate::adapters::postgres::{Postgres, PostgresSettings};
+use crate::adapters::projection::{Projections, Store, StoreKind};
+use crate::cli::{self, OpenBaoAuth, RunOptions};
+use crate::controllers::backoff::Backoff;
+use crate::controllers::context::{Context, Deployment};
+use crate::controllers::credentials::Credentials;
+use crate::controllers::settled::Settled;
+use crate::controllers::{instance, tenant};
+use crate::http::{self, Health};
+use crate::metrics::Metrics;
+use crate::view::{Guarded, View};
+use crate::watches::{self, InstanceWake};
+
+/// No call to the API server may take longer.
+const API_DEADLINE: Duration = Duration::from_secs(10);
+/// No request to OpenBao may take longer.
+const OPENBAO_DEADLINE: Duration = Duration::from_secs(5);
+/// A client must have sent its first request this long after it connected.
+const FIRST_REQUEST: Duration = Duration::from_secs(10);
+/// A client must have sent its headers within this time.
+const HEADERS: Duration = Duration::from_secs(5);
+/// Instances worked on at once.
+const INSTANCES_AT_ONCE: u16 = 4;
+/// Retained records marked at once.
+const DEPARTURES_AT_ONCE: usize = 2;
+
+/// Why the process could not start or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The runtime could not be made.
+    #[error("the async runtime could not be started")]
+    Runtime(#[source] std::io::Error),
+    /// The serving pair is missing or wrong; the message names the file.
+    #[error("--tls-cert-file, --tls-key-file: {0}")]
+    ServingPair(#[from] certs::LoadError),
+    /// The serving pair cannot be served with.
+    #[error("--tls-cert-file, --tls-key-file: the pair cannot be used")]
+    ServerConfig(#[source] rustls::Error),
+    /// The PostgreSQL trust bundle is missing or wrong.
+    #[error("--postgres-ca-file: {0}")]
+    Roots(#[from] certs::RootsError),
+    /// An OpenBao setting is wrong.
+    #[error("OpenBao: {0}")]
+    OpenBao(#[from] OpenBaoConfigError),
+    /// Neither a kubeconfig nor a Pod's environment.
+    #[error("no Kubernetes API: set KUBECONFIG, or run in a Pod")]
+    Config(#[source] kube::config::InferConfigError),
+    /// The client could not be made.
+    #[error("the Kubernetes client could not be made")]
+    Client(#[source] kube::Error),
+    /// The first call failed.
+    #[error("the Kubernetes API could not be used: {0}")]
+    Cluster(#[source] Failure),
+    /// The address is taken or not ours.
+    #[error("--bind-address {address}: cannot listen")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The server ended with an error.
+    #[error("the HTTPS server failed")]
+    Serve(#[source] std::io::Error),
+}
+
+/// Runs until SIGTERM or SIGINT.
+///
+/// # Errors
+/// A setting, file, address or API server at fault, named.
+pub fn run(options: RunOptions) -> Result<(), RunError> {
+    crate::telemetry::init(options.logs.log_format);
+    // A provider that is installed already is ours too: nothing else in this process installs one.
+    let _installed = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(RunError::Runtime)?;
+    runtime.block_on(serve(options))
+}
+
+async fn serve(options: RunOptions) -> Result<(), RunError> {
+    let grace = options.serving.shutdown_grace;
+    let parts = Parts::build(&options).await?;
+    let stop = CancellationToken::new();
+    let stopping = Arc::new(AtomicBool::new(false));
+    tokio::spawn(certs::watch(Arc::clone(&parts.certificate), certs::DEFAULT_INTERVAL, stop.clone().cancelled_owned()));
+    let handle = axum_server::Handle::new();
+    let server = tokio::spawn(https(&options, &parts, Arc::clone(&stopping), handle.clone())?);
+    let loops = tokio::spawn(parts.loops(options.loops.concurrency, stop.clone()));
+    let ended = tokio::select! {
+        () = stop_signal() => {
+            tracing::info!(?grace, "stopping");
+            Ok(())
+        }
+        served = server => served.map_or_else(|_| Ok(()), |served| served.map_err(RunError::Serve)),
+    };
+    stopping.store(true, Ordering::Relaxed);
+    stop.cancel();
+    if tokio::time::timeout(grace, loops).await.is_err() {
+        tracing::warn!("rounds were still under way at the end of the grace time");
+    }
+    handle.graceful_shutdown(Some(Duration::from_millis(500)));
+    while handle.connection_count() > 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    ended
+}
+
+async fn stop_signal() {
+    let mut term = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        Ok(term) => term,
+        Err(error) => {
+            tracing::error!(%error, "SIGTERM cannot be waited for");
+            return;
+        }
+    };
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}
+
+/// The HTTPS server, listening before this returns.
+fn https(
+    options: &RunOptions,
+    parts: &Parts,
+    stopping: Arc<AtomicBool>,
+    handle: axum_server::Handle<SocketAddr>,
+) -> Result<impl Future<Output = std::io::Result<()>> + Send + 'static, RunError> {
+    let health = Health {
+        view: Arc::clone(&parts.context.view),
+        certificate: Arc::clone(&parts.certificate),
+        metrics: Arc::clone(&parts.context.metrics),
+        stopping,
+    };
+    let admission = webhook::Admission {
+        cluster: Arc::clone(&parts.context.view) as Arc<dyn webhook::ClusterView>,
+        addresses: parts.context.deployment.addresses.clone(),
+        decisions: Arc::clone(&parts.context.metrics) as Arc<dyn webhook::Decisions>,
+        limits: webhook::Limits::default(),
+    };
+    let app = webhook::router(admission).merge(http::router(health));
+    let tls = certs::server_config(Arc::clone(&parts.certificate), certs::OldestTls::default()).map_err(RunError::ServerConfig)?;
+    let address = options.serving.bind_address;
+    let bind = |source| RunError::Bind { address, source };
+    let listener = std::net::TcpListener::bind(address).map_err(bind)?;
+    listener.set_nonblocking(true).map_err(bind)?;
+    let config = axum_server::tls_rustls::RustlsConfig::from_config(tls);
+    let mut server = axum_server::from_tcp_rustls(listener, config).map_err(bind)?.handle(handle).first_request_timeout(FIRST_REQUEST);
+    server.http_builder().http1().header_read_timeout(HEADERS);
+    tracing::info!(%address, "serving");
+    Ok(server.serve(app.into_make_service()))
+}
+
+/// Everything that is built at start.
+struct Parts {
+    certificate: Arc<certs::CertStore>,
+    context: Arc<Context>,
+    settled: Arc<Settled>,
+    tenants: reflector::store::Writer<Guarded<PostgreSQLTenant>>,
+    instances: reflector::store::Writer<Guarded<PostgreSQLInstance>>,
+    tenant_reader: reflector::Store<Guarded<PostgreSQLTenant>>,
+    instance_reader: reflector::Store<Guarded<PostgreSQLInstance>>,
+}
+
+impl Parts {
+    async fn build(options: &RunOptions) -> Result<Self, RunError> {
+        let pair = certs::PairFiles { certificate: options.serving.tls_cert_file.clone(), key: options.serving.tls_key_file.clone() };
+        let certificate = Arc::new(certs::CertStore::load(pair)?);
+        let roots = certs::Roots::load(options.postgres.postgres_ca_file.as_deref())?;
+        let ca_pem = options.postgres.postgres_ca_file.as_ref().and_then(|_| roots.bundle().map(str::to_owned));
+        let openbao = OpenBao::new(openbao_settings(options))?;
+        let config = kube::Config::infer().await.map_err(RunError::Config)?;
+        let namespace = options.loops.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        let client = Client::try_from(config).map_err(RunError::Client)?;
+        let cluster = Cluster::new(client.clone(), namespace, API_DEADLINE);
+        let deployment = Deployment {
+            cluster_uid: cluster.uid().await.map_err(RunError::Cluster)?,
+            layout: layout(options),
+            store: store(options),
+            ca_pem,
+            addresses: AddressPolicy::denying(options.postgres.deny_hostaddr.clone()),
+        };
+        let (tenant_reader, tenants) = reflector::store();
+        let (instance_reader, instances) = reflector::store();
+        let settled = Arc::new(Settled::default());
+        let context = Arc::new(Context {
+            events: Events::new(client.clone()),
+            projections: Projections::new(client, API_DEADLINE),
+            cluster,
+            postgres: Postgres::new(PostgresSettings::new(roots)),
+            openbao,
+            metrics: Arc::new(Metrics::new()),
+            view: Arc::new(View::new(tenant_reader.clone(), instance_reader.clone())),
+            credentials: Credentials::default(),
+            backoff: Backoff::new(options.loops.resync_interval),
+            settled: Arc::clone(&settled),
+            deployment,
+        });
+        Ok(Self { certificate, context, settled, tenants, instances, tenant_reader, instance_reader })
+    }
+
+    /// Watches and controllers, until `stop`; rounds under way are finished.
+    fn loops(self, concurrency: u16, stop: CancellationToken) -> impl Future<Output = ()> + Send + 'static {
+        let metrics = &self.context.metrics;
+        metrics.workers(tenant::CONTROLLER, concurrency);
+        metrics.workers(instance::CONTROLLER, INSTANCES_AT_ONCE);
+        let (tenant_gone, tenants_gone) = mpsc::unbounded_channel();
+        let (instance_gone, instances_gone) = mpsc::unbounded_channel();
+        let (instance_seen, instances_seen) = mpsc::unbounded_channel();
+        let (tenant_left, tenants_left) = mpsc::unbounded_channel();
+        let departures = departures(Arc::clone(&self.context), tenants_gone, tenant_left);
+        let (context, settled) = (self.context, self.settled);
+        let instances = Loop { context: Arc::clone(&context), settled: Arc::clone(&settled), stop: stop.clone() }.instances(
+            (self.instances, self.instance_reader),
+            (instance_seen, instance_gone),
+            tenants_left,
+        );
+        let tenants = Loop { context, settled, stop: stop.clone() }.tenants(
+            (self.tenants, self.tenant_reader),
+            tenant_gone,
+            (instances_seen, instances_gone),
+            concurrency,
+        );
+        async move {
+            tokio::select! {
+                _ended = futures::future::join(instances, tenants) => {}
+                () = departures => {}
+            }
+            stop.cancelled().await;
+        }
+    }
+}
+
+type Stores<K> = (reflector::store::Writer<Guarded<K>>, reflector::Store<Guarded<K>>);
+type Senders<K> = (mpsc::UnboundedSender<K>, mpsc::UnboundedSender<K>);
+type Receivers<K> = (mpsc::UnboundedReceiver<K>, mpsc::UnboundedReceiver<K>);
+
+/// What a controller is wired with.
+struct Loop {
+    context: Arc<Context>,
+    settled: Arc<Settled>,
+    stop: CancellationToken,
+}
+
+impl Loop {
+    /// Instances: woken by themselves, their admin Secret, and Tenants that left.
+    fn instances(
+        self,
+        (writer, reader): Stores<PostgreSQLInstance>,
+        (seen, gone): Senders<PostgreSQLInstance>,
+        left: mpsc::UnboundedReceiver<String>,
+    ) -> BoxFuture<'static, ()> {
+        let (client, view) = (self.context.cluster.client(), Arc::clone(&self.context.view));
+        let objects = watches::objects::<PostgreSQLInstance>(client.clone(), writer, gone).inspect(move |object| {
+            if let Ok(kube::core::DeserializeGuard(Ok(instance))) = object {
+                // The receiver lives as long as the process; a closed one means that it is ending.
+                let _sent = seen.send(instance.clone());
+            }
+        });
+        let secrets = watches::admin_secrets(client, self.context.cluster.namespace(), Arc::clone(&view), Arc::clone(&self.settled));
+        let settled = self.settled;
+        let left = received(left).filter_map(move |name| futures::future::ready(watches::instance_named(&view, &settled, &name)));
+        Controller::for_stream(objects, reader)
+            .with_config(controller::Config::default().concurrency(INSTANCES_AT_ONCE))
+            .reconcile_on(secrets.boxed())
+            .reconcile_on(left.boxed())
+            .graceful_shutdown_on(self.stop.cancelled_owned())
+            .run(instance::reconcile, never, self.context)
+            .for_each(|_| futures::future::ready(()))
+            .boxed()
+    }
+
+    /// Tenants: woken by themselves, their Instance and their ExternalSecret.
+    fn tenants(
+        self,
+        (writer, reader): Stores<PostgreSQLTenant>,
+        gone: mpsc::UnboundedSender<PostgreSQLTenant>,
+        (instances_seen, instances_gone): Receivers<PostgreSQLInstance>,
+        concurrency: u16,
+    ) -> BoxFuture<'static, ()> {
+        let (client, view) = (self.context.cluster.client(), Arc::clone(&self.context.view));
+        let wake = Arc::new(InstanceWake::new(Arc::clone(&view), Arc::clone(&self.settled)));
+        let gone_wake = Arc::clone(&wake);
+        let changed = received(instances_seen).flat_map(move |seen| futures::stream::iter(wake.tenants(&seen, false)));
+        let vanished = received(instances_gone).flat_map(move |seen| futures::stream::iter(gone_wake.tenants(&seen, true)));
+        let external = watches::external_secrets(client.clone(), view, self.settled);
+        Controller::for_stream(watches::objects::<PostgreSQLTenant>(client, writer, gone), reader)
+            .with_config(controller::Config::default().concurrency(concurrency))
+            .reconcile_on(changed.boxed())
+            .reconcile_on(vanished.boxed())
+            .reconcile_on(external.boxed())
+            .graceful_shutdown_on(self.stop.cancelled_owned())
+            .run(tenant::reconcile, never, self.context)
+            .for_each(|_| futures::future::ready(()))
+            .boxed()
+    }
+}
+
+/// Tenants that are gone: their row is marked, and their Instance is told.
+fn departures(
+    context: Arc<Context>,
+    gone: mpsc::UnboundedReceiver<PostgreSQLTenant>,
+    left: mpsc::UnboundedSender<String>,
+) -> BoxFuture<'static, ()> {
+    received(gone)
+        .for_each_concurrent(DEPARTURES_AT_ONCE, move |tenant: PostgreSQLTenant| {
+            let context = Arc::clone(&context);
+            let _sent = left.send(tenant.spec.instance_ref.clone());
+            async move { tenant::departed::mark_unmanaged(&context, &tenant).await }
+        })
+        .boxed()
+}
+
+fn received<T: Send + 'static>(mut receiver: mpsc::UnboundedReceiver<T>) -> impl futures::Stream<Item = T> + Send {
+    futures::stream::poll_fn(move |context| receiver.poll_recv(context))
+}
+
+/// Reconciles give no errors; this is what the runtime asks for all the same.
+fn never<K>(_object: Arc<K>, error: &std::convert::Infallible, _context: Arc<Context>) -> controller::Action {
+    match *error {}
+}
+
+fn openbao_settings(options: &RunOptions) -> OpenBaoSettings {
+    let options = &options.openbao;
+    let auth = match options.openbao_auth {
+        OpenBaoAuth::Kubernetes => Auth::Kubernetes {
+            mount: options.openbao_auth_mount.clone(),
+            role: options.openbao_role.clone(),
+            token_file: options.openbao_service_account_token_file.clone(),
+        },
+        OpenBaoAuth::Token => Auth::Token { file: options.openbao_token_file.clone().unwrap_or_else(PathBuf::new) },
+    };
+    OpenBaoSettings {
+        address: options.openbao_address.clone(),
+        namespace: options.openbao_namespace.clone(),
+        ca_file: options.openbao_ca_file.clone(),
+        mount: options.openbao_mount.clone(),
+        auth,
+        timeout: OPENBAO_DEADLINE,
+    }
+}
+
+fn layout(options: &RunOptions) -> SecretLayout {
+    let options = &options.openbao;
+    let address = options.openbao_consumer_address.as_ref().unwrap_or(&options.openbao_address);
+    SecretLayout {
+        consumer_address: address.trim_end_matches('/').to_owned(),
+        mount: options.openbao_mount.trim_matches('/').to_owned(),
+        base_path: options.openbao_base_path.trim_matches('/').to_owned(),
+    }
+}
+
+fn store(options: &RunOptions) -> Store {
+    let kind = match options.projection.secret_store_kind {
+        cli::StoreKind::ClusterSecretStore => StoreKind::ClusterSecretStore,
+        cli::StoreKind::SecretStore => StoreKind::SecretStore,
+    };
+    Store { kind, name: options.projection.secret_store_name.clone() }
+}

@@ -1,0 +1,158 @@
+//! Watches: what fills the caches, and what wakes which object.
+//!
+//! One stream a kind, slim objects, one malformed object never stops a watch. It wakes; it decides nothing about what is done.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use crds::{PostgreSQLInstance, PostgreSQLTenant};
+use domain::tenancy::names::{Uid, derived_secret_name};
+use futures::{Stream, StreamExt};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::DynamicObject;
+use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::watcher::{self, Event};
+use kube::runtime::{WatchStreamExt, watcher as watch};
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
+
+use crate::adapters::projection;
+use crate::controllers::settled::Settled;
+use crate::view::{Guarded, View};
+
+/// A watch of one of our kinds: fills the store, passes on what was applied, and tells of what is gone.
+pub(crate) fn objects<K>(
+    client: Client,
+    writer: Writer<Guarded<K>>,
+    gone: mpsc::UnboundedSender<K>,
+) -> impl Stream<Item = Result<Guarded<K>, watcher::Error>>
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned + Clone + std::fmt::Debug + Send + Sync + 'static,
+{
+    let api: Api<Guarded<K>> = Api::all(client);
+    watch(api, watcher::Config::default())
+        .default_backoff()
+        .modify(|object| object.meta_mut().managed_fields = None)
+        .reflect(writer)
+        .inspect(move |event| match event {
+            Ok(Event::Delete(DeserializeGuard(Ok(object)))) => {
+                // The receiver lives as long as the process; a closed one means that it is ending.
+                let _sent = gone.send(object.clone());
+            }
+            Err(error) => tracing::warn!(kind = %K::kind(&()), %error, "a watch failed and is begun again"),
+            _ => {}
+        })
+        .applied_objects()
+}
+
+/// Tenants to look at because their Instance changed in a way that matters to them.
+pub(crate) struct InstanceWake {
+    view: Arc<View>,
+    settled: Arc<Settled>,
+    known: Mutex<HashMap<String, String>>,
+}
+
+impl InstanceWake {
+    pub(crate) fn new(view: Arc<View>, settled: Arc<Settled>) -> Self {
+        Self { view, settled, known: Mutex::new(HashMap::new()) }
+    }
+
+    /// The Tenants of an Instance that is new, gone, or differs in generation, readiness or deletion.
+    pub(crate) fn tenants(&self, instance: &PostgreSQLInstance, gone: bool) -> Vec<ObjectRef<Guarded<PostgreSQLTenant>>> {
+        let name = instance.name_any();
+        let ready = instance.snapshot().ready;
+        let mark = format!(
+            "{:?} {} {:?} {} {gone}",
+            instance.uid(),
+            instance.revision(),
+            ready.map(|ready| ready.reason),
+            instance.is_deleting()
+        );
+        let changed = self.known.lock().is_ok_and(|mut known| known.insert(name.clone(), mark.clone()) != Some(mark));
+        let mut woken = Vec::new();
+        if changed {
+            self.view.each_tenant(|tenant| {
+                if tenant.spec.instance_ref == name {
+                    woken.extend(wake(&self.settled, tenant));
+                }
+            });
+        }
+        woken
+    }
+}
+
+/// Tenants to look at because their ExternalSecret changed; target Secrets are not watched (D16).
+pub(crate) fn external_secrets(
+    client: Client,
+    view: Arc<View>,
+    settled: Arc<Settled>,
+) -> impl Stream<Item = ObjectRef<Guarded<PostgreSQLTenant>>> {
+    let resource = projection::resource();
+    let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &resource);
+    let config = watcher::Config::default().labels(projection::MANAGED_BY_SELECTOR);
+    watch(api, config).default_backoff().touched_objects().filter_map(move |seen| {
+        let woken = match seen {
+            Ok(object) => tenant_of(&view, &settled, &object),
+            Err(error) => {
+                tracing::debug!(%error, "the watch of ExternalSecrets failed and is begun again");
+                None
+            }
+        };
+        async move { woken }
+    })
+}
+
+fn tenant_of(view: &View, settled: &Settled, object: &PartialObjectMeta<DynamicObject>) -> Option<ObjectRef<Guarded<PostgreSQLTenant>>> {
+    let (namespace, name) = (object.namespace()?, object.name_any());
+    let mut woken = None;
+    view.each_tenant(|tenant| {
+        let same_namespace = tenant.metadata.namespace.as_deref() == Some(namespace.as_str());
+        if same_namespace && derived_secret_name(&tenant.spec.instance_ref, &tenant.name_any()) == name {
+            woken = wake(settled, tenant);
+        }
+    });
+    woken
+}
+
+fn wake(settled: &Settled, tenant: &PostgreSQLTenant) -> Option<ObjectRef<Guarded<PostgreSQLTenant>>> {
+    settled.wake(&Uid::new(tenant.uid()?));
+    Some(ObjectRef::new(&tenant.name_any()).within(&tenant.namespace()?))
+}
+
+/// Instances to look at because their admin Secret changed. Only metadata is watched; the content is read when needed.
+pub(crate) fn admin_secrets(
+    client: Client,
+    namespace: &str,
+    view: Arc<View>,
+    settled: Arc<Settled>,
+) -> impl Stream<Item = ObjectRef<Guarded<PostgreSQLInstance>>> + use<> {
+    let api: Api<PartialObjectMeta<Secret>> = Api::namespaced(client, namespace);
+    watch(api, watcher::Config::default()).default_backoff().touched_objects().flat_map(move |seen| {
+        let mut woken = Vec::new();
+        match seen {
+            Ok(secret) => {
+                let name = secret.name_any();
+                view.each_instance(|instance| {
+                    if instance.spec.admin_credential_ref.name == name {
+                        woken.extend(wake_instance(&settled, instance));
+                    }
+                });
+            }
+            Err(error) => tracing::warn!(%error, "the watch of admin Secrets failed and is begun again"),
+        }
+        futures::stream::iter(woken)
+    })
+}
+
+/// The Instance of this name, to be looked at again.
+pub(crate) fn instance_named(view: &View, settled: &Settled, name: &str) -> Option<ObjectRef<Guarded<PostgreSQLInstance>>> {
+    view.instance(name).and_then(|instance| wake_instance(settled, &instance))
+}
+
+fn wake_instance(settled: &Settled, instance: &PostgreSQLInstance) -> Option<ObjectRef<Guarded<PostgreSQLInstance>>> {
+    settled.wake(&Uid::new(instance.uid()?));
+    Some(ObjectRef::new(&instance.name_any()))
+}
