@@ -31,8 +31,8 @@ pub async fn perform<T>(
     result
 }
 
-/// With the `failpoints` feature and `FAILPOINTS=<id>.<point>=return`, says so on stderr and never goes on: the crash tests
-/// wait for the line and kill the process.
+/// With the `failpoints` feature and `FAILPOINTS=<id>.<point>=return` (`1*return`: once), says so on stderr and never goes on:
+/// the crash tests wait for the line and kill the process.
 #[cfg(feature = "failpoints")]
 async fn failpoint(id: &'static str, point: &'static str) {
     fn is_set(name: &str) -> bool {
@@ -43,6 +43,12 @@ async fn failpoint(id: &'static str, point: &'static str) {
         eprintln!("failpoint {id}.{point} reached");
         std::future::pending::<()>().await;
     }
+}
+
+/// Reads `FAILPOINTS`; nothing is armed any more once the value is dropped.
+#[cfg(feature = "failpoints")]
+pub fn arm() -> fail::FailScenario<'static> {
+    fail::FailScenario::setup()
 }
 
 #[cfg(not(feature = "failpoints"))]

@@ -95,6 +95,8 @@ pub enum RunError {
 /// # Errors
 /// A setting, file, address or API server at fault, named.
 pub fn run(options: RunOptions) -> Result<(), RunError> {
+    #[cfg(feature = "failpoints")]
+    let _armed = crate::effects::arm();
     crate::telemetry::init(options.logs.log_format);
     // A provider that is installed already is ours too: nothing else in this process installs one.
     let _installed = rustls::crypto::ring::default_provider().install_default();
