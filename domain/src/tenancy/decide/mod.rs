@@ -11,8 +11,6 @@ mod creating;
 pub(in crate::tenancy) mod ownership;
 mod projecting;
 mod ready;
-#[cfg(test)]
-mod tests;
 
 use super::effect::TenantEffect;
 use super::facts::{Facts, InstanceFact, Seen, Wants};
