@@ -27,7 +27,7 @@ pub enum Seen<T> {
     Known(T),
 }
 
-/// Which parts a round needs; see [`super::tenant::Tenant::wants`].
+/// Which parts a round needs; see [`super::decide::Tenant::wants`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // a set of independent questions, each asked or not
 pub struct Wants {
