@@ -22,7 +22,7 @@ use anyhow::Result;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
-pub use control_plane::kubeconfig;
+pub use control_plane::{audit_log, kubeconfig};
 pub use description::{Description, OpenBaoDescription, PostgresDescription, Programs};
 pub use external_secrets::STORE;
 pub use folder::{RunFolder, write_private};
@@ -111,6 +111,11 @@ impl Bed {
     /// The bed that `bed up` left running, for tests: the one of `TENANTRY_BED`, else the one of the pointer file.
     pub fn shared() -> Result<Self> {
         shared::attach()
+    }
+
+    /// A running bed, for commands that know which.
+    pub fn open(description: Description) -> Result<Self> {
+        shared::open(description)
     }
 
     /// A bed of its own, stopped when dropped. For stories that break a shared part; their names begin with `alone_`.

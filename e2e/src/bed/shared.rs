@@ -74,6 +74,11 @@ pub fn attach() -> Result<Bed> {
         None => running("current")?
             .context("no bed is running: run `make bed`, or set TENANTRY_BED to its bed.json")?,
     };
+    open(description)
+}
+
+/// A handle on a running bed.
+pub fn open(description: Description) -> Result<Bed> {
     ensure!(
         description.folder.is_dir(),
         "the bed in {} is gone: run `make bed`",

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
-use e2e::Options;
+use e2e::world::tenantry::Tenantry;
+use e2e::{Bed, Options};
 use e2e::bed::{self, Description};
 
 /// The test bed: real Kubernetes API server, PostgreSQL, OpenBao and External Secrets Operator on loopback.
@@ -27,6 +28,8 @@ enum Command {
     Down,
     /// Print what to export.
     Env,
+    /// Install the chart and start Tenantry as the chart's ServiceAccount; `down` stops it too.
+    Tenantry,
 }
 
 #[tokio::main]
@@ -47,6 +50,7 @@ async fn run(arguments: Arguments) -> Result<()> {
         Command::Env => {
             print_exports(&bed::running(name)?.context("no bed is running: run `make bed`")?)
         }
+        Command::Tenantry => start_tenantry(name).await,
         Command::Down => {
             let stopped = bed::down(name)?;
             eprintln!(
@@ -60,6 +64,14 @@ async fn run(arguments: Arguments) -> Result<()> {
             Ok(())
         }
     }
+}
+
+async fn start_tenantry(name: &str) -> Result<()> {
+    let description = bed::running(name)?.context("no bed is running: run `make bed`")?;
+    let tenantry = Tenantry::shared(&Bed::open(description)?).await?;
+    println!("export TENANTRY_URL=\"{}\"", tenantry.url);
+    println!("export TENANTRY_LOG=\"{}\"", tenantry.log_file().display());
+    Ok(())
 }
 
 fn print_exports(description: &Description) -> Result<()> {
