@@ -88,19 +88,23 @@ pub(super) fn late(doing: &str) -> Failure {
 fn is_certificate_error(error: &reqwest::Error) -> bool {
     let mut next: Option<&dyn Error> = error.source();
     while let Some(cause) = next {
-        if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
-            return matches!(tls, rustls::Error::InvalidCertificate(_));
-        }
-        if let Some(io) = cause.downcast_ref::<std::io::Error>()
-            && let Some(tls) = io
-                .get_ref()
-                .and_then(|inner| inner.downcast_ref::<rustls::Error>())
-        {
+        let tls = cause
+            .downcast_ref()
+            .or_else(|| cause.downcast_ref().and_then(tls_within));
+        if let Some(tls) = tls {
             return matches!(tls, rustls::Error::InvalidCertificate(_));
         }
         next = cause.source();
     }
     false
+}
+
+/// What an IO error wraps is not among its sources, and the TLS error is wrapped more than once.
+fn tls_within(error: &std::io::Error) -> Option<&rustls::Error> {
+    let inner = error.get_ref()?;
+    inner
+        .downcast_ref()
+        .or_else(|| inner.downcast_ref().and_then(tls_within))
 }
 
 #[cfg(test)]

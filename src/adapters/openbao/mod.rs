@@ -1,4 +1,4 @@
-//! Passwords in OpenBao or HashiCorp Vault, KV version 2 (D9, T1).
+//! Passwords in OpenBao or Vault, KV version 2 (D9, T1).
 //!
 //! Turns the domain's questions and effects about one entry into calls, and answers into facts or failures. It never decides
 //! whose an entry is, never makes a second password, never follows a redirect with its token (H34), and never puts a body or
@@ -19,6 +19,10 @@ mod transport;
 
 #[cfg(test)]
 mod double;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod login_tests;
 #[cfg(test)]
 mod tests;
 

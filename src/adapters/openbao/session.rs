@@ -255,6 +255,12 @@ impl Sessions {
             );
             return Err(Failure::new(Class::Misconfigured, text));
         }
+        if answer.status == 403 {
+            let text = format!(
+                "OpenBao answers 403 to {doing}: it does not accept the token, which may have ended or been revoked"
+            );
+            return Err(Failure::new(Class::Authentication, text));
+        }
         if !answer.is_success() {
             return Err(failure::of_status(answer.status, &doing));
         }

@@ -28,7 +28,7 @@ fn attempt<'a>(verb: &'static str, namespace: &'a str, name: &'a str) -> Attempt
     }
 }
 
-/// The ExternalSecrets and Secrets of all namespaces.
+/// Each ExternalSecret and Secret, of all namespaces.
 #[derive(Clone)]
 pub struct Projections {
     client: kube::Client,

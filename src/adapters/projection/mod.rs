@@ -24,7 +24,7 @@ use kube::api::{ApiResource, GroupVersionKind};
 pub const FIELD_MANAGER: &str = "tenantry";
 /// The Tenant's UID, as a label for selection and as the annotation that proves ownership (D5).
 pub const TENANT_UID: &str = "database.ddupan.top/tenant-uid";
-/// Selects all our ExternalSecrets, for a watch.
+/// Selects each ExternalSecret of ours, for a watch.
 pub const MANAGED_BY_SELECTOR: &str = "app.kubernetes.io/managed-by=tenantry";
 /// ESO syncs whenever an annotation changes; ours holds Unix seconds, so that its age can be told (D8).
 pub const FORCE_SYNC: &str = "force-sync";
