@@ -9,12 +9,14 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use reqwest::header::AUTHORIZATION;
 
+use super::SYSTEM_NAMESPACE;
 use super::binaries::Binaries;
 use super::folder::RunFolder;
 use super::pki::{Authority, service_account_keys};
 use super::ports::free_port;
 use super::process::{Process, Spawn};
 use super::wait::until;
+use crate::world::tenantry::SERVICE_ACCOUNT;
 
 /// Controllers that stories need; no nodes, so nothing about pods on nodes.
 const CONTROLLERS: &str = "garbage-collector-controller,namespace-controller,serviceaccount-controller,\
@@ -76,6 +78,8 @@ impl ControlPlane {
                 format!("--client-ca-file={}", authority.file().display()),
                 format!("--service-account-key-file={}", pki("sa.pub")),
                 format!("--service-account-signing-key-file={}", pki("sa.key")),
+                format!("--audit-policy-file={}", audit_policy(run)?.display()),
+                format!("--audit-log-path={}", run.audit_log().display()),
             ])
             .args([
                 "--bind-address=127.0.0.1",
@@ -161,6 +165,16 @@ impl ControlPlane {
         .start(&self.run)?;
         Ok(())
     }
+}
+
+/// Only what Tenantry writes: reads and everyone else's writes would drown it.
+fn audit_policy(run: &RunFolder) -> Result<PathBuf> {
+    let policy = format!(
+        "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nomitManagedFields: true\nrules:\n\
+         - {{level: Metadata, users: [\"system:serviceaccount:{SYSTEM_NAMESPACE}:{SERVICE_ACCOUNT}\"], \
+         verbs: [create, update, patch, delete, deletecollection]}}\n- {{level: None}}\n"
+    );
+    run.write_private("audit-policy.yaml", &policy)
 }
 
 fn spawn_etcd(run: &RunFolder, programs: &Path) -> Result<()> {

@@ -60,6 +60,12 @@ impl RunFolder {
         self.join("logs")
     }
 
+    /// Where the API server notes each write of Tenantry, one JSON object a line: who wrote, what, and the answer, but no body.
+    #[must_use]
+    pub fn audit_log(&self) -> PathBuf {
+        self.logs().join("audit.log")
+    }
+
     /// Writes a file that only its owner can read.
     pub fn write_private(&self, inside: impl AsRef<Path>, content: &str) -> Result<PathBuf> {
         let path = self.join(inside);

@@ -22,7 +22,7 @@ use anyhow::Result;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
-pub use control_plane::{audit_log, kubeconfig};
+pub use control_plane::kubeconfig;
 pub use description::{Description, OpenBaoDescription, PostgresDescription, Programs};
 pub use external_secrets::STORE;
 pub use folder::{RunFolder, write_private};
