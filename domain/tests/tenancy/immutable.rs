@@ -103,6 +103,28 @@ fn d3_going_back_to_the_recorded_value_always_passes_and_cures_it_in_every_phase
 }
 
 #[test]
+fn d3_no_phase_after_the_claim_records_a_name_that_was_edited_meanwhile() {
+    let mut creating = World::new();
+    for _ in 0..20 {
+        if creating.row().is_some() {
+            let mut world = creating.clone();
+            world
+                .object
+                .edit(|object| object.database = Some("other".to_owned()));
+            for _ in 0..3 {
+                world.round();
+                let recorded = world.object.status.database.as_deref();
+                assert_eq!(recorded, Some("netbox"), "in {:?}", creating.phase());
+            }
+        }
+        if creating.round().is_some() {
+            creating.tick();
+        }
+    }
+    assert!(creating.is_ready());
+}
+
+#[test]
 fn m1_spelling_the_defaults_out_is_no_change() {
     let mut world = World::converged();
     world.object.edit(|object| {
