@@ -239,3 +239,25 @@ fn d13_a_version_without_our_mark_is_not_applied() {
     assert_eq!(world.reason(), "Conflict");
     assert!(!world.trace.contains(&"tenant.role.verifier"));
 }
+
+#[test]
+fn a_role_made_superuser_is_reported_with_its_cure_and_nothing_is_tried_on_it() {
+    let mut world = World::converged();
+    world.role_mut().superuser = true;
+    world.role_mut().can_login = false;
+    world.converge();
+    assert_eq!(world.reason(), "ProvisioningFailed");
+    assert!(
+        world.message().contains("NOSUPERUSER"),
+        "{}",
+        world.message()
+    );
+    assert!(
+        world.trace.iter().all(|id| id.starts_with("tenant.status")),
+        "{:?}",
+        world.trace
+    );
+    world.role_mut().superuser = false;
+    world.converge();
+    assert!(world.is_ready());
+}

@@ -166,16 +166,15 @@ impl Tenant {
             role,
             ..
         } = &holder.claim;
-        let (what, remedy) = if holder.alive == Some(true) {
-            (
-                "belongs to",
-                "choose another spec.database and spec.loginRole",
-            )
-        } else {
-            (
+        let other_names = "choose another spec.database and spec.loginRole";
+        let (what, remedy) = match holder.alive {
+            Some(true) => ("belongs to", other_names),
+            Some(false) => (
                 "was retained from",
                 "choose other names, or ask an administrator to adopt or release the record",
-            )
+            ),
+            // Another cluster's row: whether its Tenant lives cannot be seen from here.
+            None => ("is claimed by another cluster's", other_names),
         };
         self.conflict(format!(
             "database {database} with role {role} {what} tenant {namespace}/{name}: {remedy}"

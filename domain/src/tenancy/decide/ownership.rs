@@ -195,7 +195,8 @@ impl Tenant {
                 Err(self.advance(TenantPhase::Planned, "no password was stored yet"))
             }
             (EntryOwnership::Ours, EntryFact::Deleted { .. }) => Err(self.failed(format!(
-                "the latest version of the OpenBao entry {} is deleted: undelete it (bao kv undelete); no new password is made",
+                "the latest version of the OpenBao entry {} is deleted: undelete it (bao kv undelete) or, if it was \
+                 destroyed, write the password back as a new version; no new password is made",
                 claim.secret_path
             ))),
             (EntryOwnership::Ours, EntryFact::Present { version, data, metadata }) => {
@@ -223,6 +224,11 @@ impl Tenant {
         match &server.role {
             Some(role) if !role_is_ours(claim, role) => Err(self.conflict(format!(
                 "role {} exists and is not this tenant's (its OID is not the recorded one): nothing was changed",
+                claim.role
+            ))),
+            // The admin may change nothing of it any more, and it may do anything on the server.
+            Some(role) if role.superuser => Err(self.failed(format!(
+                "role {0} was made a superuser, so the admin may not change it: as a superuser run ALTER ROLE \"{0}\" NOSUPERUSER",
                 claim.role
             ))),
             role => Ok(role.as_ref()),
@@ -265,10 +271,18 @@ impl Tenant {
             SecretFact::OfProjection(uid) if projection == Some(uid) => Ok(()),
             // Left by an ExternalSecret of ours that was deleted a moment ago; garbage collection takes it.
             SecretFact::OfProjection(_) => Err(super::rest(Retry::Backoff)),
-            SecretFact::Foreign => Err(self.conflict(format!(
-                "Secret {} exists and is not owned by this tenant's ExternalSecret: delete it, or set spec.credential.secretName",
-                self.definition.secret_name
-            ))),
+            SecretFact::Foreign => {
+                // Once the name is claimed it may not be edited any more (M1).
+                let remedy = if self.saved.phase.says_created() {
+                    "delete it"
+                } else {
+                    "delete it, or set spec.credential.secretName"
+                };
+                Err(self.conflict(format!(
+                    "Secret {} exists and is not owned by this tenant's ExternalSecret: {remedy}",
+                    self.definition.secret_name
+                )))
+            }
         }
     }
 

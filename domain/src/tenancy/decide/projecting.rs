@@ -124,9 +124,18 @@ impl Tenant {
         self.conclude(reason, text, reason.retry())
     }
 
+    fn projection_unanswered(&self) -> Step {
+        let text = format!(
+            "External Secrets Operator has not answered to ExternalSecret {}: is it running?",
+            self.definition.projection_name
+        );
+        let reason = Reason::DependencyUnavailable;
+        self.conclude(reason, text, reason.retry())
+    }
+
     pub(super) fn secret_owned_by_another(&self) -> Step {
         self.conflict(format!(
-            "Secret {} is owned by another ExternalSecret: delete that, or set spec.credential.secretName",
+            "Secret {} is owned by another ExternalSecret: delete that",
             self.definition.secret_name
         ))
     }
