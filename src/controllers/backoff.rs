@@ -23,7 +23,10 @@ impl Backoff {
     /// With this slow timer.
     #[must_use]
     pub fn new(slow: Duration) -> Self {
-        Self { slow, failures: Mutex::new(HashMap::new()) }
+        Self {
+            slow,
+            failures: Mutex::new(HashMap::new()),
+        }
     }
 
     /// How long to wait. Only [`Retry::Backoff`] counts as a failure; everything else resets the count.
@@ -49,7 +52,9 @@ impl Backoff {
     }
 
     fn next(&self, uid: &Uid) -> Duration {
-        let Ok(mut failures) = self.failures.lock() else { return MOST };
+        let Ok(mut failures) = self.failures.lock() else {
+            return MOST;
+        };
         let count = failures.entry(uid.clone()).or_insert(0);
         let pause = FIRST.saturating_mul(1 << (*count).min(5));
         *count = count.saturating_add(1);
@@ -72,11 +77,20 @@ mod tests {
         let expected = [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0];
         for seconds in expected {
             let pause = backoff.after(&a, Retry::Backoff).as_secs_f64();
-            assert!((seconds * 0.8..=seconds * 1.2).contains(&pause), "{pause} for {seconds}");
+            assert!(
+                (seconds * 0.8..=seconds * 1.2).contains(&pause),
+                "{pause} for {seconds}"
+            );
         }
-        assert!(backoff.after(&b, Retry::Backoff) < Duration::from_secs(2), "another object has its own count");
+        assert!(
+            backoff.after(&b, Retry::Backoff) < Duration::from_secs(2),
+            "another object has its own count"
+        );
         let slow = backoff.after(&a, Retry::Slow).as_secs_f64();
         assert!((540.0..=660.0).contains(&slow), "{slow}");
-        assert!(backoff.after(&a, Retry::Backoff) < Duration::from_secs(2), "success resets the count");
+        assert!(
+            backoff.after(&a, Retry::Backoff) < Duration::from_secs(2),
+            "success resets the count"
+        );
     }
 }

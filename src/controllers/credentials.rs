@@ -24,9 +24,16 @@ impl Credentials {
     ///
     /// # Errors
     /// The Secret or a key is missing, or the API server failed.
-    pub async fn read(&self, cluster: &Cluster, instance: &Uid, reference: &CredentialReference) -> Result<Arc<AdminCredential>, Failure> {
+    pub async fn read(
+        &self,
+        cluster: &Cluster,
+        instance: &Uid,
+        reference: &CredentialReference,
+    ) -> Result<Arc<AdminCredential>, Failure> {
         let fresh = cluster.admin_credential(reference).await;
-        let Ok(mut known) = self.known.lock() else { return fresh.map(Arc::new) };
+        let Ok(mut known) = self.known.lock() else {
+            return fresh.map(Arc::new);
+        };
         let fresh = match fresh {
             Ok(fresh) => fresh,
             Err(failure) => {
@@ -34,9 +41,15 @@ impl Credentials {
                 return Err(failure);
             }
         };
-        let kept = known.get(instance).filter(|(_, held)| held.fingerprint() == fresh.fingerprint()).map(|(_, held)| Arc::clone(held));
+        let kept = known
+            .get(instance)
+            .filter(|(_, held)| held.fingerprint() == fresh.fingerprint())
+            .map(|(_, held)| Arc::clone(held));
         let credential = kept.unwrap_or_else(|| Arc::new(fresh));
-        known.insert(instance.clone(), (reference.clone(), Arc::clone(&credential)));
+        known.insert(
+            instance.clone(),
+            (reference.clone(), Arc::clone(&credential)),
+        );
         Ok(credential)
     }
 
@@ -44,9 +57,17 @@ impl Credentials {
     ///
     /// # Errors
     /// As [`Credentials::read`].
-    pub async fn get(&self, cluster: &Cluster, instance: &Uid, reference: &CredentialReference) -> Result<Arc<AdminCredential>, Failure> {
+    pub async fn get(
+        &self,
+        cluster: &Cluster,
+        instance: &Uid,
+        reference: &CredentialReference,
+    ) -> Result<Arc<AdminCredential>, Failure> {
         let held = self.known.lock().ok().and_then(|known| {
-            known.get(instance).filter(|(held, _)| held == reference).map(|(_, credential)| Arc::clone(credential))
+            known
+                .get(instance)
+                .filter(|(held, _)| held == reference)
+                .map(|(_, credential)| Arc::clone(credential))
         });
         match held {
             Some(credential) => Ok(credential),

@@ -11,7 +11,10 @@ use crds::PostgreSQLInstance;
 use domain::tenancy::capability::{CapabilityObservation, Check};
 use domain::tenancy::effect::{InstanceEffect, instance_status_id};
 use domain::tenancy::failure::Class;
-use domain::tenancy::instance::{Checkpoint, Instance, InstanceDefinition, InstanceIdentity, InstanceSnapshot, Outcome, RegistryPlan};
+use domain::tenancy::instance::{
+    Checkpoint, Instance, InstanceDefinition, InstanceIdentity, InstanceSnapshot, Outcome,
+    RegistryPlan,
+};
 use domain::tenancy::names::Uid;
 use domain::tenancy::reason::{Ready, Reason, Retry};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -34,19 +37,30 @@ const HELD_INTERVAL: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// Never.
-pub async fn reconcile(object: Arc<Guarded<PostgreSQLInstance>>, ctx: Arc<Context>) -> Result<Action, Infallible> {
+pub async fn reconcile(
+    object: Arc<Guarded<PostgreSQLInstance>>,
+    ctx: Arc<Context>,
+) -> Result<Action, Infallible> {
     let meta = object.meta();
     if let Err(error) = &object.0 {
         tracing::error!(name = ?meta.name, %error, "a PostgreSQLInstance could not be read and is skipped");
         return Ok(Action::await_change());
     }
-    let (Some(name), Some(uid)) = (&meta.name, &meta.uid) else { return Ok(Action::await_change()) };
+    let (Some(name), Some(uid)) = (&meta.name, &meta.uid) else {
+        return Ok(Action::await_change());
+    };
     let uid = Uid::new(uid);
-    if let Some(pause) = ctx.settled.remaining(&uid, meta.resource_version.as_deref().unwrap_or_default()) {
+    if let Some(pause) = ctx
+        .settled
+        .remaining(&uid, meta.resource_version.as_deref().unwrap_or_default())
+    {
         return Ok(Action::requeue(pause));
     }
     let counted = Counted::start(&ctx.metrics, CONTROLLER);
-    let mut run = Run { ctx: &ctx, versions: Vec::new() };
+    let mut run = Run {
+        ctx: &ctx,
+        versions: Vec::new(),
+    };
     let ending = run.converge(name).await;
     let _elapsed = counted.ended(ending);
     let Ending::Pause(retry) = ending else {
@@ -112,7 +126,9 @@ impl Run<'_> {
     }
 
     async fn round(&mut self, object: &PostgreSQLInstance) -> Next {
-        let Some(identity) = object.identity() else { return Err(Retry::Slow.into()) };
+        let Some(identity) = object.identity() else {
+            return Err(Retry::Slow.into());
+        };
         if object.is_deleting() {
             return self.deleting(object, identity).await;
         }
@@ -120,19 +136,26 @@ impl Run<'_> {
         if !is_held(object) {
             return self.hold(object, InstanceEffect::AddFinalizer, true).await;
         }
-        let definition = match InstanceDefinition::parse(&object.spec.draft(), &self.ctx.deployment.addresses) {
-            Ok(definition) => definition,
-            Err(violations) => {
-                let snapshot = InstanceSnapshot {
-                    observed_revision: Some(object.revision()),
-                    ready: Some(Ready::new(Reason::InvalidSpec, violations.to_string())),
-                    ..object.snapshot()
-                };
-                self.save(object, &snapshot).await?;
-                return Err(Reason::InvalidSpec.retry().into());
-            }
-        };
-        let instance = Instance::reconstitute(identity, object.revision(), definition, object.snapshot(), false);
+        let definition =
+            match InstanceDefinition::parse(&object.spec.draft(), &self.ctx.deployment.addresses) {
+                Ok(definition) => definition,
+                Err(violations) => {
+                    let snapshot = InstanceSnapshot {
+                        observed_revision: Some(object.revision()),
+                        ready: Some(Ready::new(Reason::InvalidSpec, violations.to_string())),
+                        ..object.snapshot()
+                    };
+                    self.save(object, &snapshot).await?;
+                    return Err(Reason::InvalidSpec.retry().into());
+                }
+            };
+        let instance = Instance::reconstitute(
+            identity,
+            object.revision(),
+            definition,
+            object.snapshot(),
+            false,
+        );
         match instance.checkpoint() {
             Checkpoint::Pending | Checkpoint::Deleting => self.begin(object, instance).await,
             Checkpoint::Validating => self.validate(object, instance).await,
@@ -151,7 +174,9 @@ impl Run<'_> {
             Ok(target) => {
                 let id = InstanceEffect::ProbeRights.id();
                 let probe = async { Ok(self.ctx.postgres.inspect(&target, true).await) };
-                effects::perform(&self.ctx.metrics, id, probe).await.unwrap_or_else(|failure| unreached(&instance, failure))
+                effects::perform(&self.ctx.metrics, id, probe)
+                    .await
+                    .unwrap_or_else(|failure| unreached(&instance, failure))
             }
             Err(observation) => *observation,
         };
@@ -172,8 +197,15 @@ impl Run<'_> {
             RegistryPlan::AlreadyUsable => instance.assess_registry_result(&before),
             RegistryPlan::PreparationAllowed => {
                 let id = InstanceEffect::MigrateRegistry.id();
-                match effects::perform(&self.ctx.metrics, id, self.ctx.postgres.migrate_registry(&target)).await {
-                    Ok(()) => instance.assess_registry_result(&self.ctx.postgres.inspect(&target, false).await),
+                match effects::perform(
+                    &self.ctx.metrics,
+                    id,
+                    self.ctx.postgres.migrate_registry(&target),
+                )
+                .await
+                {
+                    Ok(()) => instance
+                        .assess_registry_result(&self.ctx.postgres.inspect(&target, false).await),
                     Err(failure) => instance.registry_preparation_failed(failure),
                 }
             }
@@ -192,13 +224,20 @@ impl Run<'_> {
     }
 
     /// Saves what was judged; goes on at once while the checkpoint moves, else rests by the condition's reason.
-    async fn judged(&mut self, object: &PostgreSQLInstance, instance: &Instance, outcome: &Outcome) -> Next {
+    async fn judged(
+        &mut self,
+        object: &PostgreSQLInstance,
+        instance: &Instance,
+        outcome: &Outcome,
+    ) -> Next {
         let moved = object.snapshot().checkpoint != instance.checkpoint();
         let saved = self.save(object, &instance.snapshot()).await?;
         match outcome {
             Outcome::Advanced if moved && instance.checkpoint() != Checkpoint::Ready => Ok(saved),
             Outcome::Advanced => Err(Retry::Slow.into()),
-            Outcome::Failed(failure) => Err(Reason::of_instance_failure(failure.class).retry().into()),
+            Outcome::Failed(failure) => {
+                Err(Reason::of_instance_failure(failure.class).retry().into())
+            }
             Outcome::Refused(refusal) => {
                 tracing::debug!(name = %object.name_any(), ?refusal, "nothing to judge");
                 Err(Retry::Backoff.into())
@@ -206,7 +245,12 @@ impl Run<'_> {
         }
     }
 
-    async fn denied(&mut self, object: &PostgreSQLInstance, instance: &Instance, plan: &RegistryPlan) -> Next {
+    async fn denied(
+        &mut self,
+        object: &PostgreSQLInstance,
+        instance: &Instance,
+        plan: &RegistryPlan,
+    ) -> Next {
         tracing::debug!(name = %object.name_any(), ?plan, "the registry is not prepared");
         self.save(object, &instance.snapshot()).await?;
         Err(Retry::Backoff.into())
@@ -226,7 +270,9 @@ impl Run<'_> {
         let snapshot = object.snapshot();
         // The definition plays no part in a deletion, so an illegal one does not stop it.
         let Some(mut instance) = departing(object, identity, snapshot) else {
-            return self.hold(object, InstanceEffect::RemoveFinalizer, count > 0).await;
+            return self
+                .hold(object, InstanceEffect::RemoveFinalizer, count > 0)
+                .await;
         };
         let _outcome = instance.begin_deletion();
         if count > 0 {
@@ -234,11 +280,22 @@ impl Run<'_> {
             self.save(object, &instance.snapshot()).await?;
             return Err(Retry::After(HELD_INTERVAL).into());
         }
-        self.hold(object, InstanceEffect::RemoveFinalizer, false).await
+        self.hold(object, InstanceEffect::RemoveFinalizer, false)
+            .await
     }
 
-    async fn hold(&mut self, object: &PostgreSQLInstance, effect: InstanceEffect, hold: bool) -> Next {
-        let done = effects::perform(&self.ctx.metrics, effect.id(), self.ctx.cluster.hold_instance(object, hold)).await;
+    async fn hold(
+        &mut self,
+        object: &PostgreSQLInstance,
+        effect: InstanceEffect,
+        hold: bool,
+    ) -> Next {
+        let done = effects::perform(
+            &self.ctx.metrics,
+            effect.id(),
+            self.ctx.cluster.hold_instance(object, hold),
+        )
+        .await;
         match done {
             Ok(next) => {
                 tracing::info!(name = %object.name_any(), effect = effect.id(), "done");
@@ -253,11 +310,21 @@ impl Run<'_> {
     }
 
     /// The server with the login that the Secret holds now; a missing one is an observation too.
-    async fn target(&self, instance: &Instance) -> Result<ServerTarget, Box<CapabilityObservation>> {
+    async fn target(
+        &self,
+        instance: &Instance,
+    ) -> Result<ServerTarget, Box<CapabilityObservation>> {
         let binding = instance.target();
-        let read = self.ctx.credentials.read(&self.ctx.cluster, &binding.uid, &binding.credential).await;
+        let read = self
+            .ctx
+            .credentials
+            .read(&self.ctx.cluster, &binding.uid, &binding.credential)
+            .await;
         match read {
-            Ok(credential) => Ok(ServerTarget { binding, credential }),
+            Ok(credential) => Ok(ServerTarget {
+                binding,
+                credential,
+            }),
             Err(failure) => Err(Box::new(unreached(instance, failure))),
         }
     }
@@ -265,9 +332,17 @@ impl Run<'_> {
     async fn save(&mut self, object: &PostgreSQLInstance, snapshot: &InstanceSnapshot) -> Next {
         let ctx = self.ctx;
         let before = object.snapshot();
-        let Some(wire) = object.status_to_write(snapshot, &Time(jiff::Timestamp::now())) else { return Ok(object.clone()) };
+        let Some(wire) = object.status_to_write(snapshot, &Time(jiff::Timestamp::now())) else {
+            return Ok(object.clone());
+        };
         let id = instance_status_id(snapshot.checkpoint);
-        let saved = match effects::perform(&ctx.metrics, id, ctx.cluster.save_instance(object, &wire)).await {
+        let saved = match effects::perform(
+            &ctx.metrics,
+            id,
+            ctx.cluster.save_instance(object, &wire),
+        )
+        .await
+        {
             Ok(saved) => self.seen(saved),
             Err(failure) if failure.class == Class::Stale => return Err(Stop::Reload),
             Err(failure) => {
@@ -280,17 +355,44 @@ impl Run<'_> {
                 name = %object.name_any(), uid, phase_from = before.checkpoint.as_str(), phase_to = snapshot.checkpoint.as_str(),
                 ready = ready.status().as_str(), reason = ready.reason.as_str(), message = ?ready.message, "saved"
             );
-            ctx.events.ready_changed(&Uid::new(uid), &object.object_ref(&()), before.ready.as_ref(), ready).await;
+            ctx.events
+                .ready_changed(
+                    &Uid::new(uid),
+                    &object.object_ref(&()),
+                    before.ready.as_ref(),
+                    ready,
+                )
+                .await;
         }
         Ok(saved)
     }
 }
 
-fn unreached(instance: &Instance, failure: domain::tenancy::failure::Failure) -> CapabilityObservation {
-    CapabilityObservation { access: Check::Failed(failure), ..CapabilityObservation::blank(instance.target()) }
+fn unreached(
+    instance: &Instance,
+    failure: domain::tenancy::failure::Failure,
+) -> CapabilityObservation {
+    CapabilityObservation {
+        access: Check::Failed(failure),
+        ..CapabilityObservation::blank(instance.target())
+    }
 }
 
-fn departing(object: &PostgreSQLInstance, identity: InstanceIdentity, snapshot: InstanceSnapshot) -> Option<Instance> {
-    let definition = InstanceDefinition::parse(&object.spec.draft(), &domain::tenancy::endpoint::AddressPolicy::default()).ok()?;
-    Some(Instance::reconstitute(identity, object.revision(), definition, snapshot, true))
+fn departing(
+    object: &PostgreSQLInstance,
+    identity: InstanceIdentity,
+    snapshot: InstanceSnapshot,
+) -> Option<Instance> {
+    let definition = InstanceDefinition::parse(
+        &object.spec.draft(),
+        &domain::tenancy::endpoint::AddressPolicy::default(),
+    )
+    .ok()?;
+    Some(Instance::reconstitute(
+        identity,
+        object.revision(),
+        definition,
+        snapshot,
+        true,
+    ))
 }

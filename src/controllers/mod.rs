@@ -50,7 +50,12 @@ impl<'m> Counted<'m> {
     #[must_use]
     pub fn start(metrics: &'m crate::metrics::Metrics, controller: &'static str) -> Self {
         metrics.reconcile_started(controller);
-        Self { metrics, controller, started: std::time::Instant::now(), result: ReconcileResult::Error }
+        Self {
+            metrics,
+            controller,
+            started: std::time::Instant::now(),
+            result: ReconcileResult::Error,
+        }
     }
 
     /// The reconcile ended so.
@@ -62,6 +67,7 @@ impl<'m> Counted<'m> {
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.metrics.reconcile_ended(self.controller, self.result, self.started.elapsed());
+        self.metrics
+            .reconcile_ended(self.controller, self.result, self.started.elapsed());
     }
 }

@@ -48,7 +48,13 @@ impl Settled {
     /// The object rests from now on; `versions` are those that this reconcile read and wrote.
     pub fn rest(&self, uid: Uid, versions: Vec<String>, pause: Duration) {
         if let Ok(mut state) = self.state.lock() {
-            state.resting.insert(uid, Rest { versions, due: Instant::now() + pause });
+            state.resting.insert(
+                uid,
+                Rest {
+                    versions,
+                    due: Instant::now() + pause,
+                },
+            );
         }
     }
 
@@ -70,12 +76,19 @@ mod tests {
         let settled = Settled::default();
         let uid = Uid::new("a");
         assert_eq!(settled.remaining(&uid, "1"), None);
-        settled.rest(uid.clone(), vec!["1".to_owned(), "2".to_owned()], Duration::from_secs(60));
+        settled.rest(
+            uid.clone(),
+            vec!["1".to_owned(), "2".to_owned()],
+            Duration::from_secs(60),
+        );
         assert!(settled.remaining(&uid, "2").is_some());
         assert_eq!(settled.remaining(&uid, "3"), None);
         settled.wake(&uid);
         assert_eq!(settled.remaining(&uid, "2"), None);
-        assert!(settled.remaining(&uid, "2").is_some(), "a wake-up is served once");
+        assert!(
+            settled.remaining(&uid, "2").is_some(),
+            "a wake-up is served once"
+        );
         settled.rest(uid.clone(), vec!["2".to_owned()], Duration::ZERO);
         assert_eq!(settled.remaining(&uid, "2"), None);
     }

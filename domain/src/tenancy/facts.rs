@@ -284,6 +284,8 @@ pub struct Projection {
     pub synced: bool,
     /// What ESO says.
     pub ready: ProjectionReady,
+    /// How long ago we last wrote it.
+    pub written_age: Duration,
     /// How long ago we asked for a forced sync.
     pub force_sync_age: Option<Duration>,
 }

@@ -188,6 +188,25 @@ fn d8_a_ready_true_of_an_older_generation_does_not_count() {
 }
 
 #[test]
+fn away_a_silent_eso_is_an_unavailable_dependency_after_ten_seconds_and_its_answer_cures_it() {
+    let mut world = World::new();
+    world.eso_down = true;
+    world.converge();
+    assert_eq!(world.phase(), TenantPhase::ExternalSecretCreated);
+    assert_eq!(world.reason(), "Reconciling");
+    world.wait(10);
+    world.run();
+    assert_eq!(world.reason(), "DependencyUnavailable");
+    world.trace.clear();
+    world.wait(30);
+    world.run();
+    assert!(world.trace.is_empty(), "said once");
+    world.eso_down = false;
+    world.converge();
+    assert!(world.is_ready());
+}
+
+#[test]
 fn away_entry_gone_foreign_or_deleted_and_login_refused_are_false_with_the_reason() {
     let cases: &[Bend] = &[
         (|world| world.entries.clear(), "ProvisioningFailed"),

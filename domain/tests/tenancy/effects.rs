@@ -264,6 +264,7 @@ impl World {
             ready: None,
             failing: 0,
             owned_by_another: false,
+            written: 0,
             force_sync: None,
         };
         let name = self.projection_name();
@@ -272,12 +273,14 @@ impl World {
         projection.pinned = pinned;
         projection.tampered = false;
         projection.synced = false;
+        projection.written = 0;
         Ok(())
     }
 
     fn force_sync(&mut self) -> Done {
         self.api_writes += 1;
-        self.projection_mut().force_sync = Some(0);
+        let projection = self.projection_mut();
+        (projection.force_sync, projection.written) = (Some(0), 0);
         Ok(())
     }
 

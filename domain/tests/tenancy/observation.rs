@@ -133,6 +133,7 @@ impl World {
                     reason: "SecretSyncedError".to_owned(),
                 },
             },
+            written_age: Duration::from_secs(projected.written),
             force_sync_age: projected.force_sync.map(Duration::from_secs),
         })
     }

@@ -194,17 +194,25 @@ fn projection() -> BoxedStrategy<ProjectionFact> {
             reason: "SecretSyncedError".to_owned(),
         }),
     ];
-    let present = (of(a_uid()), any::<[bool; 3]>(), ready, of(0_u64..120)).prop_map(|parts| {
-        ProjectionFact::Present(Projection {
-            uid: uid("es-1"),
-            owner: parts.0,
-            deleting: parts.1[0],
-            as_wanted: parts.1[1],
-            synced: parts.1[2],
-            ready: parts.2,
-            force_sync_age: parts.3.map(Duration::from_secs),
-        })
-    });
+    let present = (
+        of(a_uid()),
+        any::<[bool; 3]>(),
+        ready,
+        of(0_u64..120),
+        0_u64..30,
+    )
+        .prop_map(|parts| {
+            ProjectionFact::Present(Projection {
+                uid: uid("es-1"),
+                owner: parts.0,
+                deleting: parts.1[0],
+                as_wanted: parts.1[1],
+                synced: parts.1[2],
+                ready: parts.2,
+                written_age: Duration::from_secs(parts.4),
+                force_sync_age: parts.3.map(Duration::from_secs),
+            })
+        });
     prop_oneof![1 => Just(ProjectionFact::Absent), 4 => present].boxed()
 }
 

@@ -80,6 +80,8 @@ pub struct Projected {
     /// Seconds since it is `False`.
     pub failing: u64,
     pub owned_by_another: bool,
+    /// Seconds since we last wrote it.
+    pub written: u64,
     pub force_sync: Option<u64>,
 }
 
@@ -359,6 +361,7 @@ impl World {
             ready: Some(true),
             failing: 0,
             owned_by_another: false,
+            written: 0,
             force_sync: None,
         };
         self.projections.insert(self.projection_name(), projection);
@@ -382,6 +385,7 @@ impl World {
             if projection.ready == Some(false) {
                 projection.failing += seconds;
             }
+            projection.written += seconds;
             projection.force_sync = projection.force_sync.map(|age| age + seconds);
         }
     }

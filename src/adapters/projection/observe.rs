@@ -39,6 +39,7 @@ pub(super) fn projection(
         as_wanted: wanted.is_some_and(|intent| as_wanted(live, &body(intent))),
         synced: is_synced(live),
         ready: ready(live, now),
+        written_age: written_age(&live.metadata, now),
         force_sync_age: force_sync_age(&live.metadata, now),
     })
 }
@@ -97,6 +98,18 @@ fn word(reason: &str) -> String {
     } else {
         "an error".to_owned()
     }
+}
+
+/// The API server notes when a field manager last changed an object.
+fn written_age(metadata: &ObjectMeta, now: Timestamp) -> Duration {
+    let writes = metadata.managed_fields.iter().flatten().filter(|entry| {
+        entry.manager.as_deref() == Some(super::FIELD_MANAGER) && entry.subresource.is_none()
+    });
+    let last = writes
+        .filter_map(|entry| entry.time.as_ref())
+        .map(|time| time.0)
+        .max();
+    last.map_or(Duration::ZERO, |last| age(last, now))
 }
 
 /// A time that lies ahead is of another clock, or written by hand: it does not count.

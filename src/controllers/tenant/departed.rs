@@ -16,15 +16,22 @@ const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The watch showed that the object is gone.
 pub async fn mark_unmanaged(ctx: &Context, gone: &PostgreSQLTenant) {
-    let Some(identity) = gone.identity() else { return };
-    let retained = DeletionPolicy::parse(&gone.spec.deletion_policy) == Some(DeletionPolicy::Retain);
+    let Some(identity) = gone.identity() else {
+        return;
+    };
+    let retained =
+        DeletionPolicy::parse(&gone.spec.deletion_policy) == Some(DeletionPolicy::Retain);
     if !retained || gone.recorded().phase < TenantPhase::Planned {
         return;
     }
     let mark = async {
-        let Some(target) = target_of(ctx, &gone.spec.instance_ref).await else { return };
+        let Some(target) = target_of(ctx, &gone.spec.instance_ref).await else {
+            return;
+        };
         let effect = TenantEffect::MarkUnmanaged(identity.uid.clone());
-        let write = ctx.postgres.mark_unmanaged(&target, &ctx.deployment.cluster_uid, &identity.uid);
+        let write =
+            ctx.postgres
+                .mark_unmanaged(&target, &ctx.deployment.cluster_uid, &identity.uid);
         if let Err(failure) = effects::perform(&ctx.metrics, effect.id(), write).await {
             tracing::info!(uid = %identity.uid, %failure, "a retained record could not be marked as unmanaged");
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crds::PostgreSQLTenant;
 use domain::tenancy::decide::{Step, Then};
-use domain::tenancy::effect::tenant_status_id;
+use domain::tenancy::effect::{TenantEffect, tenant_status_id};
 use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::names::Uid;
 use domain::tenancy::reason::Retry;
@@ -37,7 +37,10 @@ pub const CONTROLLER: &str = "postgresqltenant";
 ///
 /// # Errors
 /// Never.
-pub async fn reconcile(object: Arc<Guarded<PostgreSQLTenant>>, ctx: Arc<Context>) -> Result<Action, Infallible> {
+pub async fn reconcile(
+    object: Arc<Guarded<PostgreSQLTenant>>,
+    ctx: Arc<Context>,
+) -> Result<Action, Infallible> {
     let meta = object.meta();
     if let Err(error) = &object.0 {
         tracing::error!(namespace = ?meta.namespace, name = ?meta.name, %error, "a PostgreSQLTenant could not be read and is skipped");
@@ -47,13 +50,20 @@ pub async fn reconcile(object: Arc<Guarded<PostgreSQLTenant>>, ctx: Arc<Context>
         return Ok(Action::await_change());
     };
     let uid = Uid::new(uid);
-    if let Some(pause) = ctx.settled.remaining(&uid, meta.resource_version.as_deref().unwrap_or_default()) {
+    if let Some(pause) = ctx
+        .settled
+        .remaining(&uid, meta.resource_version.as_deref().unwrap_or_default())
+    {
         return Ok(Action::requeue(pause));
     }
     // Before the first list of Instances is here, an Instance that exists would look absent.
     ctx.view.synced().await;
     let counted = Counted::start(&ctx.metrics, CONTROLLER);
-    let mut run = Run { ctx: &ctx, versions: Vec::new() };
+    let mut run = Run {
+        ctx: &ctx,
+        versions: Vec::new(),
+        done: None,
+    };
     let ending = run.converge(namespace, name).await;
     let elapsed = counted.ended(ending);
     let Ending::Pause(retry) = ending else {
@@ -72,6 +82,8 @@ pub async fn reconcile(object: Arc<Guarded<PostgreSQLTenant>>, ctx: Arc<Context>
 struct Run<'c> {
     ctx: &'c Context,
     versions: Vec<String>,
+    /// The effect of the round before this one. Asked for again at once, it changed nothing that can be seen.
+    done: Option<TenantEffect>,
 }
 
 impl Run<'_> {
@@ -95,7 +107,12 @@ impl Run<'_> {
                 Err(Stop::End(ending)) => return ending,
             }
         }
-        tracing::warn!(namespace, name, rounds = MOST_ROUNDS, "a reconcile took too many rounds and pauses");
+        tracing::warn!(
+            namespace,
+            name,
+            rounds = MOST_ROUNDS,
+            "a reconcile took too many rounds and pauses"
+        );
         Ending::Pause(Retry::Backoff)
     }
 
@@ -118,26 +135,48 @@ impl Run<'_> {
     /// One round: the object for the next one, or why there is none.
     async fn round(&mut self, object: &PostgreSQLTenant) -> Result<PostgreSQLTenant, Stop> {
         let ctx = self.ctx;
-        let subject = Subject::of(object, &ctx.deployment).ok_or(Stop::End(Ending::Pause(Retry::Slow)))?;
+        let subject =
+            Subject::of(object, &ctx.deployment).ok_or(Stop::End(Ending::Pause(Retry::Slow)))?;
         let sight = observe::observe(ctx, &subject).await;
         match subject.decide(&sight.facts) {
             Step::Save { status, then } => self.save(object, &status, then).await,
             Step::Rest { retry, notice } => {
                 if let Some(text) = notice {
                     let about = object.object_ref(&());
-                    ctx.events.notice(&subject.identity().uid, &about, &text).await;
+                    ctx.events
+                        .notice(&subject.identity().uid, &about, &text)
+                        .await;
                 }
                 Err(Stop::End(Ending::Pause(retry)))
             }
+            Step::Effect(effect) if self.done.as_ref() == Some(&effect) => {
+                let text = format!(
+                    "{} was carried out and changed nothing that can be seen",
+                    effect.id()
+                );
+                self.failed(
+                    object,
+                    &subject,
+                    effect.id(),
+                    &Failure::new(Class::Unavailable, text),
+                )
+                .await
+            }
             Step::Effect(effect) => {
                 let id = effect.id();
-                let done = effects::perform(&ctx.metrics, id, perform::perform(ctx, object, &subject, &sight, &effect)).await;
+                let done = effects::perform(
+                    &ctx.metrics,
+                    id,
+                    perform::perform(ctx, object, &subject, &sight, &effect),
+                )
+                .await;
                 match done {
                     Ok(next) => {
                         tracing::info!(
                             namespace = %subject.identity().namespace, name = %subject.identity().name, uid = %subject.identity().uid,
                             phase = subject.saved().phase.as_str(), effect = id, "done"
                         );
+                        self.done = Some(effect);
                         Ok(next.map_or_else(|| object.clone(), |next| self.seen(next)))
                     }
                     Err(failure) => self.failed(object, &subject, id, &failure).await,
@@ -146,7 +185,13 @@ impl Run<'_> {
         }
     }
 
-    async fn failed(&mut self, object: &PostgreSQLTenant, subject: &Subject, effect: &str, failure: &Failure) -> Result<PostgreSQLTenant, Stop> {
+    async fn failed(
+        &mut self,
+        object: &PostgreSQLTenant,
+        subject: &Subject,
+        effect: &str,
+        failure: &Failure,
+    ) -> Result<PostgreSQLTenant, Stop> {
         if failure.class == Class::Stale {
             return Err(Stop::Reload);
         }
@@ -158,7 +203,10 @@ impl Run<'_> {
             Step::Save { status, then } => self.save(object, &status, then).await,
             Step::Rest { retry, notice } => {
                 if let Some(text) = notice {
-                    self.ctx.events.notice(&subject.identity().uid, &object.object_ref(&()), &text).await;
+                    self.ctx
+                        .events
+                        .notice(&subject.identity().uid, &object.object_ref(&()), &text)
+                        .await;
                 }
                 Err(Stop::End(Ending::Pause(retry)))
             }
@@ -167,14 +215,22 @@ impl Run<'_> {
         }
     }
 
-    async fn save(&mut self, object: &PostgreSQLTenant, status: &TenantStatus, then: Then) -> Result<PostgreSQLTenant, Stop> {
+    async fn save(
+        &mut self,
+        object: &PostgreSQLTenant,
+        status: &TenantStatus,
+        then: Then,
+    ) -> Result<PostgreSQLTenant, Stop> {
         let ctx = self.ctx;
+        self.done = None;
         let before = object.domain_status();
         let saved = match object.status_to_write(status, &Time(jiff::Timestamp::now())) {
             None => object.clone(),
             Some(wire) => {
                 let id = tenant_status_id(status.phase);
-                match effects::perform(&ctx.metrics, id, ctx.cluster.save_tenant(object, &wire)).await {
+                match effects::perform(&ctx.metrics, id, ctx.cluster.save_tenant(object, &wire))
+                    .await
+                {
                     Ok(saved) => self.seen(saved),
                     Err(failure) if failure.class == Class::Stale => return Err(Stop::Reload),
                     Err(failure) => {
@@ -190,7 +246,14 @@ impl Run<'_> {
                 phase_from = before.phase.as_str(), phase_to = status.phase.as_str(), ready = ready.status().as_str(),
                 reason = ready.reason.as_str(), message = ?ready.message, "saved"
             );
-            ctx.events.ready_changed(&Uid::new(uid), &object.object_ref(&()), before.ready.as_ref(), ready).await;
+            ctx.events
+                .ready_changed(
+                    &Uid::new(uid),
+                    &object.object_ref(&()),
+                    before.ready.as_ref(),
+                    ready,
+                )
+                .await;
         }
         match then {
             Then::Continue => Ok(saved),

@@ -2,10 +2,11 @@
 //!
 //! It gathers; it concludes nothing. A part that could not be read is a failure, never an absence.
 
-
 use jiff::Timestamp;
 
-use domain::tenancy::facts::{EntryFact, Facts, InstanceFact, LoginFact, ProjectionFact, Seen, SecretFact, ServerFacts, Wants};
+use domain::tenancy::facts::{
+    EntryFact, Facts, InstanceFact, LoginFact, ProjectionFact, SecretFact, Seen, ServerFacts, Wants,
+};
 use domain::tenancy::failure::Failure;
 use domain::tenancy::instance::{Instance, InstanceDefinition};
 use secrecy::SecretString;
@@ -34,7 +35,10 @@ pub(super) async fn observe(ctx: &Context, subject: &Subject) -> Sight {
         Some(aggregate) if needs_server(wants) => Some(server_target(ctx, aggregate).await),
         _ => None,
     };
-    let mut facts = Facts { instance, ..blank() };
+    let mut facts = Facts {
+        instance,
+        ..blank()
+    };
     let (server, provisioning, entry, secret) = tokio::join!(
         observe_server(ctx, subject, wants, target.as_ref()),
         observe_provisioning(ctx, subject, wants, aggregate, target.as_ref()),
@@ -43,7 +47,10 @@ pub(super) async fn observe(ctx: &Context, subject: &Subject) -> Sight {
     );
     facts.server = server;
     facts.secret = secret;
-    if let InstanceFact::Ready { provisioning: seen, .. } = &mut facts.instance {
+    if let InstanceFact::Ready {
+        provisioning: seen, ..
+    } = &mut facts.instance
+    {
         *seen = provisioning;
     }
     let entry = match claimed_elsewhere(ctx, subject, &facts) {
@@ -70,7 +77,11 @@ pub(super) async fn observe(ctx: &Context, subject: &Subject) -> Sight {
     facts.projection = projection;
     facts.inside = inside;
     facts.login = login;
-    Sight { facts, target, password }
+    Sight {
+        facts,
+        target,
+        password,
+    }
 }
 
 fn blank() -> Facts {
@@ -91,40 +102,77 @@ fn needs_server(wants: Wants) -> bool {
 
 fn instance_fact(ctx: &Context, subject: &Subject) -> (InstanceFact, Option<Instance>) {
     let object = ctx.view.instance(subject.instance_ref());
-    let Some((object, identity)) = object.and_then(|object| object.identity().map(|identity| (object, identity))) else {
+    let Some((object, identity)) =
+        object.and_then(|object| object.identity().map(|identity| (object, identity)))
+    else {
         return (InstanceFact::Absent, None);
     };
-    let definition = InstanceDefinition::parse(&object.spec.draft(), &ctx.deployment.addresses).ok();
-    let (snapshot, revision, deleting) = (object.snapshot(), object.revision(), object.is_deleting());
-    let fact = InstanceFact::of(identity.clone(), revision, definition.as_ref(), &snapshot, deleting);
-    (fact, definition.map(|definition| Instance::reconstitute(identity, revision, definition, snapshot, deleting)))
+    let definition =
+        InstanceDefinition::parse(&object.spec.draft(), &ctx.deployment.addresses).ok();
+    let (snapshot, revision, deleting) =
+        (object.snapshot(), object.revision(), object.is_deleting());
+    let fact = InstanceFact::of(
+        identity.clone(),
+        revision,
+        definition.as_ref(),
+        &snapshot,
+        deleting,
+    );
+    (
+        fact,
+        definition.map(|definition| {
+            Instance::reconstitute(identity, revision, definition, snapshot, deleting)
+        }),
+    )
 }
 
 async fn server_target(ctx: &Context, instance: &Instance) -> Result<ServerTarget, Failure> {
     let binding = instance.target();
-    let credential = ctx.credentials.get(&ctx.cluster, &binding.uid, &binding.credential).await?;
-    Ok(ServerTarget { binding, credential })
+    let credential = ctx
+        .credentials
+        .get(&ctx.cluster, &binding.uid, &binding.credential)
+        .await?;
+    Ok(ServerTarget {
+        binding,
+        credential,
+    })
 }
 
 type Target<'t> = Option<&'t Result<ServerTarget, Failure>>;
 
-async fn observe_server(ctx: &Context, subject: &Subject, wants: Wants, target: Target<'_>) -> Seen<ServerFacts> {
+async fn observe_server(
+    ctx: &Context,
+    subject: &Subject,
+    wants: Wants,
+    target: Target<'_>,
+) -> Seen<ServerFacts> {
     let target = match target {
         Some(Ok(target)) if wants.server => target,
         Some(Err(failure)) if wants.server => return Seen::Failed(failure.clone()),
         _ => return Seen::NotAsked,
     };
     let identity = subject.identity();
-    let name = |of: fn(&domain::tenancy::tenant::TenantDefinition) -> String, saved: &Option<String>| {
-        subject.definition().map(of).or_else(|| saved.clone()).unwrap_or_default()
+    let name = |of: fn(&domain::tenancy::tenant::TenantDefinition) -> String,
+                saved: &Option<String>| {
+        subject
+            .definition()
+            .map(of)
+            .or_else(|| saved.clone())
+            .unwrap_or_default()
     };
     let query = ServerQuery {
         cluster_uid: ctx.deployment.cluster_uid.clone(),
         tenant_uid: identity.uid.clone(),
         namespace: identity.namespace.clone(),
         name: identity.name.clone(),
-        database: name(|definition| definition.database.to_string(), &subject.saved().database),
-        role: name(|definition| definition.role.to_string(), &subject.saved().login_role),
+        database: name(
+            |definition| definition.database.to_string(),
+            &subject.saved().database,
+        ),
+        role: name(
+            |definition| definition.role.to_string(),
+            &subject.saved().login_role,
+        ),
     };
     match ctx.postgres.observe(target, &query).await {
         Ok(facts) => ask_who_lives(ctx, facts).await,
@@ -137,7 +185,11 @@ async fn ask_who_lives(ctx: &Context, mut facts: ServerFacts) -> Seen<ServerFact
     for holder in &mut facts.holders {
         let claim = &holder.claim;
         if claim.cluster_uid == ctx.deployment.cluster_uid {
-            match ctx.cluster.tenant_is_alive(&claim.namespace, &claim.name, &claim.tenant_uid).await {
+            match ctx
+                .cluster
+                .tenant_is_alive(&claim.namespace, &claim.name, &claim.tenant_uid)
+                .await
+            {
                 Ok(alive) => holder.alive = Some(alive),
                 Err(failure) => return Seen::Failed(failure),
             }
@@ -153,7 +205,9 @@ async fn observe_provisioning(
     aggregate: Option<Instance>,
     target: Target<'_>,
 ) -> Seen<Vec<domain::tenancy::capability::RefusedExtension>> {
-    let (Some(mut instance), Some(definition)) = (aggregate, subject.definition()) else { return Seen::NotAsked };
+    let (Some(mut instance), Some(definition)) = (aggregate, subject.definition()) else {
+        return Seen::NotAsked;
+    };
     let target = match target {
         Some(Ok(target)) if wants.provisioning => target,
         Some(Err(failure)) if wants.provisioning => return Seen::Failed(failure.clone()),
@@ -168,7 +222,12 @@ async fn observe_provisioning(
     }
 }
 
-async fn observe_entry(ctx: &Context, subject: &Subject, wants: Wants, path: Option<&str>) -> Seen<Entry> {
+async fn observe_entry(
+    ctx: &Context,
+    subject: &Subject,
+    wants: Wants,
+    path: Option<&str>,
+) -> Seen<Entry> {
     if !wants.entry {
         return Seen::NotAsked;
     }
@@ -178,8 +237,14 @@ async fn observe_entry(ctx: &Context, subject: &Subject, wants: Wants, path: Opt
 
 /// The path in the row counts, not the derived one (T1); it differs only after the deployment's base path was changed.
 fn claimed_elsewhere(ctx: &Context, subject: &Subject, facts: &Facts) -> Option<String> {
-    let Seen::Known(ServerFacts { claim: Some(claim), .. }) = &facts.server else { return None };
-    (claim.secret_path != ctx.deployment.layout.path(subject.identity())).then(|| claim.secret_path.clone())
+    let Seen::Known(ServerFacts {
+        claim: Some(claim), ..
+    }) = &facts.server
+    else {
+        return None;
+    };
+    (claim.secret_path != ctx.deployment.layout.path(subject.identity()))
+        .then(|| claim.secret_path.clone())
 }
 
 async fn observe_secret(ctx: &Context, subject: &Subject, wants: Wants) -> Seen<SecretFact> {
@@ -187,27 +252,49 @@ async fn observe_secret(ctx: &Context, subject: &Subject, wants: Wants) -> Seen<
         Some(definition) if wants.secret => {
             let namespace = &subject.identity().namespace;
             let secret = definition.secret_name.as_str();
-            seen(ctx.projections.secret(namespace, secret, &subject.projection_name()).await)
+            seen(
+                ctx.projections
+                    .secret(namespace, secret, &subject.projection_name())
+                    .await,
+            )
         }
         _ => Seen::NotAsked,
     }
 }
 
-async fn observe_projection(ctx: &Context, subject: &Subject, wants: Wants, facts: &Facts) -> Seen<ProjectionFact> {
+async fn observe_projection(
+    ctx: &Context,
+    subject: &Subject,
+    wants: Wants,
+    facts: &Facts,
+) -> Seen<ProjectionFact> {
     if !wants.projection {
         return Seen::NotAsked;
     }
     let intent = intent(ctx, subject, facts);
     let namespace = &subject.identity().namespace;
-    seen(ctx.projections.observe(namespace, &subject.projection_name(), intent.as_ref(), Timestamp::now()).await)
+    seen(
+        ctx.projections
+            .observe(
+                namespace,
+                &subject.projection_name(),
+                intent.as_ref(),
+                Timestamp::now(),
+            )
+            .await,
+    )
 }
 
 /// What the ExternalSecret should be now; unknown while the password's version or the Instance is.
 pub(super) fn intent(ctx: &Context, subject: &Subject, facts: &Facts) -> Option<Intent> {
     let (definition, view) = (subject.definition()?, facts.instance.view()?);
-    let Seen::Known(EntryFact::Present { version, .. }) = &facts.entry else { return None };
+    let Seen::Known(EntryFact::Present { version, .. }) = &facts.entry else {
+        return None;
+    };
     let entry_path = match &facts.server {
-        Seen::Known(ServerFacts { claim: Some(claim), .. }) => claim.secret_path.clone(),
+        Seen::Known(ServerFacts {
+            claim: Some(claim), ..
+        }) => claim.secret_path.clone(),
         _ => ctx.deployment.layout.path(subject.identity()),
     };
     Some(Intent {
@@ -231,11 +318,15 @@ async fn observe_inside(
     target: Option<&ServerTarget>,
     facts: &Facts,
 ) -> Seen<std::collections::BTreeSet<String>> {
-    let (Some(target), Seen::Known(server)) = (target, &facts.server) else { return Seen::NotAsked };
+    let (Some(target), Seen::Known(server)) = (target, &facts.server) else {
+        return Seen::NotAsked;
+    };
     match (&server.claim, server.own_database()) {
-        (Some(claim), Some(database)) if wants.inside && database.connectable => {
-            seen(ctx.postgres.installed_extensions(target, &claim.database).await)
-        }
+        (Some(claim), Some(database)) if wants.inside && database.connectable => seen(
+            ctx.postgres
+                .installed_extensions(target, &claim.database)
+                .await,
+        ),
         _ => Seen::NotAsked,
     }
 }
@@ -247,11 +338,16 @@ async fn observe_login(
     facts: &Facts,
     password: Option<&SecretString>,
 ) -> Seen<LoginFact> {
-    let (Some(target), Some(password), Seen::Known(server)) = (target, password, &facts.server) else { return Seen::NotAsked };
+    let (Some(target), Some(password), Seen::Known(server)) = (target, password, &facts.server)
+    else {
+        return Seen::NotAsked;
+    };
     match &server.claim {
-        Some(claim) if wants.login && server.own_database().is_some() => {
-            seen(ctx.postgres.login(target, &claim.database, &claim.role, password).await)
-        }
+        Some(claim) if wants.login && server.own_database().is_some() => seen(
+            ctx.postgres
+                .login(target, &claim.database, &claim.role, password)
+                .await,
+        ),
         _ => Seen::NotAsked,
     }
 }
@@ -266,9 +362,17 @@ fn seen<T>(result: Result<T, Failure>) -> Seen<T> {
 /// The server of an Instance as it is cached, for work that no round does (a Tenant that left without a finalizer).
 pub(super) async fn target_of(ctx: &Context, instance: &str) -> Option<ServerTarget> {
     let object = ctx.view.instance(instance)?;
-    let definition = InstanceDefinition::parse(&object.spec.draft(), &ctx.deployment.addresses).ok()?;
-    let aggregate = Instance::reconstitute(object.identity()?, object.revision(), definition, object.snapshot(), object.is_deleting());
+    let definition =
+        InstanceDefinition::parse(&object.spec.draft(), &ctx.deployment.addresses).ok()?;
+    let aggregate = Instance::reconstitute(
+        object.identity()?,
+        object.revision(),
+        definition,
+        object.snapshot(),
+        object.is_deleting(),
+    );
     let target = server_target(ctx, &aggregate).await;
-    target.inspect_err(|failure| tracing::debug!(%failure, "no admin login")).ok()
+    target
+        .inspect_err(|failure| tracing::debug!(%failure, "no admin login"))
+        .ok()
 }
-

@@ -3,13 +3,15 @@
 //! It names ports and passes data; whether and when is the domain's. A missing part (no server, no claim) is a failure, so that
 //! the next round observes again.
 
-use std::collections::BTreeSet;
 use jiff::Timestamp;
+use std::collections::BTreeSet;
 
 use crds::PostgreSQLTenant;
 use domain::tenancy::claim::Claim;
 use domain::tenancy::effect::TenantEffect;
-use domain::tenancy::facts::{EntryFact, EntryOwner, InstanceView, ProjectionFact, Seen, ServerFacts};
+use domain::tenancy::facts::{
+    EntryFact, EntryOwner, InstanceView, ProjectionFact, Seen, ServerFacts,
+};
 use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::tenant::DeletionPolicy;
 use secrecy::SecretString;
@@ -30,11 +32,17 @@ pub(super) async fn perform(
 ) -> Result<Option<PostgreSQLTenant>, Failure> {
     match effect {
         TenantEffect::AddFinalizer => return ctx.cluster.hold_tenant(object, true).await.map(Some),
-        TenantEffect::RemoveFinalizer => return ctx.cluster.hold_tenant(object, false).await.map(Some),
-        TenantEffect::ApplyProjection | TenantEffect::ForceSync | TenantEffect::DeleteProjection => {
+        TenantEffect::RemoveFinalizer => {
+            return ctx.cluster.hold_tenant(object, false).await.map(Some);
+        }
+        TenantEffect::ApplyProjection
+        | TenantEffect::ForceSync
+        | TenantEffect::DeleteProjection => {
             perform_projection(ctx, subject, sight, effect).await?;
         }
-        TenantEffect::WriteEntry | TenantEffect::WriteEntryMetadata | TenantEffect::DestroyEntry => {
+        TenantEffect::WriteEntry
+        | TenantEffect::WriteEntryMetadata
+        | TenantEffect::DestroyEntry => {
             perform_entry(ctx, subject, sight, effect).await?;
         }
         TenantEffect::Claim => {
@@ -42,15 +50,24 @@ pub(super) async fn perform(
             ctx.postgres.claim(target(sight)?, &claim).await?;
         }
         TenantEffect::MarkUnmanaged(uid) => {
-            ctx.postgres.mark_unmanaged(target(sight)?, &ctx.deployment.cluster_uid, uid).await?;
+            ctx.postgres
+                .mark_unmanaged(target(sight)?, &ctx.deployment.cluster_uid, uid)
+                .await?;
         }
-        TenantEffect::CreateRole | TenantEffect::SetVerifier => perform_verifier(ctx, sight, effect).await?,
+        TenantEffect::CreateRole | TenantEffect::SetVerifier => {
+            perform_verifier(ctx, sight, effect).await?
+        }
         other => perform_server(ctx, subject, sight, other).await?,
     }
     Ok(None)
 }
 
-async fn perform_server(ctx: &Context, subject: &Subject, sight: &Sight, effect: &TenantEffect) -> Result<(), Failure> {
+async fn perform_server(
+    ctx: &Context,
+    subject: &Subject,
+    sight: &Sight,
+    effect: &TenantEffect,
+) -> Result<(), Failure> {
     let (target, claim, postgres) = (target(sight)?, claim(sight)?, &ctx.postgres);
     match effect {
         TenantEffect::RepairRole => postgres.repair_role(target, claim).await,
@@ -59,12 +76,29 @@ async fn perform_server(ctx: &Context, subject: &Subject, sight: &Sight, effect:
         TenantEffect::RepairDatabase => postgres.repair_database(target, claim).await,
         TenantEffect::CreateExtension(name) => postgres.create_extension(target, claim, name).await,
         TenantEffect::RecordDatabase => {
-            let oid = server(sight)?.own_database().map(|database| database.oid).ok_or_else(|| missing("the database"))?;
-            let extensions: BTreeSet<String> =
-                subject.definition().map(|definition| definition.extensions.iter().map(ToString::to_string).collect()).unwrap_or_default();
-            postgres.record_database(target, claim, oid, &extensions).await
+            let oid = server(sight)?
+                .own_database()
+                .map(|database| database.oid)
+                .ok_or_else(|| missing("the database"))?;
+            let extensions: BTreeSet<String> = subject
+                .definition()
+                .map(|definition| {
+                    definition
+                        .extensions
+                        .iter()
+                        .map(ToString::to_string)
+                        .collect()
+                })
+                .unwrap_or_default();
+            postgres
+                .record_database(target, claim, oid, &extensions)
+                .await
         }
-        TenantEffect::FreezePolicy => postgres.freeze_policy(target, claim, DeletionPolicy::Delete).await,
+        TenantEffect::FreezePolicy => {
+            postgres
+                .freeze_policy(target, claim, DeletionPolicy::Delete)
+                .await
+        }
         TenantEffect::ForbidLogin => postgres.forbid_login(target, claim).await,
         TenantEffect::EndSessions => postgres.end_sessions(target, claim).await,
         TenantEffect::DropDatabase => postgres.drop_database(target, claim).await,
@@ -74,36 +108,75 @@ async fn perform_server(ctx: &Context, subject: &Subject, sight: &Sight, effect:
     }
 }
 
-async fn perform_verifier(ctx: &Context, sight: &Sight, effect: &TenantEffect) -> Result<(), Failure> {
+async fn perform_verifier(
+    ctx: &Context,
+    sight: &Sight,
+    effect: &TenantEffect,
+) -> Result<(), Failure> {
     let (target, claim) = (target(sight)?, claim(sight)?);
-    let password: &SecretString = sight.password.as_ref().ok_or_else(|| missing("the password"))?;
-    let Seen::Known(EntryFact::Present { version, .. }) = &sight.facts.entry else { return Err(missing("the password's version")) };
+    let password: &SecretString = sight
+        .password
+        .as_ref()
+        .ok_or_else(|| missing("the password"))?;
+    let Seen::Known(EntryFact::Present { version, .. }) = &sight.facts.entry else {
+        return Err(missing("the password's version"));
+    };
     if *effect == TenantEffect::CreateRole {
-        return ctx.postgres.create_role(target, claim, password, *version).await;
+        return ctx
+            .postgres
+            .create_role(target, claim, password, *version)
+            .await;
     }
-    ctx.postgres.set_verifier(target, claim, password, *version).await
+    ctx.postgres
+        .set_verifier(target, claim, password, *version)
+        .await
 }
 
-async fn perform_entry(ctx: &Context, subject: &Subject, sight: &Sight, effect: &TenantEffect) -> Result<(), Failure> {
+async fn perform_entry(
+    ctx: &Context,
+    subject: &Subject,
+    sight: &Sight,
+    effect: &TenantEffect,
+) -> Result<(), Failure> {
     let path = claim(sight)?.secret_path.as_str();
     match effect {
         // A new password is born here and nowhere else: together with a check-and-set 0 write (T1).
-        TenantEffect::WriteEntry => ctx.openbao.create(path, &owner(subject, sight)?, &generate_password()).await,
+        TenantEffect::WriteEntry => {
+            ctx.openbao
+                .create(path, &owner(subject, sight)?, &generate_password())
+                .await
+        }
         TenantEffect::WriteEntryMetadata => ctx.openbao.mark(path, &owner(subject, sight)?).await,
         _ => ctx.openbao.destroy(path).await,
     }
 }
 
-async fn perform_projection(ctx: &Context, subject: &Subject, sight: &Sight, effect: &TenantEffect) -> Result<(), Failure> {
+async fn perform_projection(
+    ctx: &Context,
+    subject: &Subject,
+    sight: &Sight,
+    effect: &TenantEffect,
+) -> Result<(), Failure> {
     if *effect == TenantEffect::ApplyProjection {
-        let intent = intent(ctx, subject, &sight.facts).ok_or_else(|| missing("the password's version"))?;
+        let intent =
+            intent(ctx, subject, &sight.facts).ok_or_else(|| missing("the password's version"))?;
         return ctx.projections.apply(&intent).await;
     }
-    let Seen::Known(ProjectionFact::Present(projection)) = &sight.facts.projection else { return Err(missing("the ExternalSecret")) };
+    let Seen::Known(ProjectionFact::Present(projection)) = &sight.facts.projection else {
+        return Err(missing("the ExternalSecret"));
+    };
     let (namespace, name) = (&subject.identity().namespace, subject.projection_name());
     match effect {
-        TenantEffect::ForceSync => ctx.projections.force_sync(namespace, &name, &projection.uid, Timestamp::now()).await,
-        _ => ctx.projections.delete(namespace, &name, &projection.uid).await,
+        TenantEffect::ForceSync => {
+            ctx.projections
+                .force_sync(namespace, &name, &projection.uid, Timestamp::now())
+                .await
+        }
+        _ => {
+            ctx.projections
+                .delete(namespace, &name, &projection.uid)
+                .await
+        }
     }
 }
 
@@ -147,11 +220,18 @@ fn server(sight: &Sight) -> Result<&ServerFacts, Failure> {
 }
 
 fn claim(sight: &Sight) -> Result<&Claim, Failure> {
-    server(sight)?.claim.as_ref().ok_or_else(|| missing("the claim"))
+    server(sight)?
+        .claim
+        .as_ref()
+        .ok_or_else(|| missing("the claim"))
 }
 
 fn instance(sight: &Sight) -> Result<&InstanceView, Failure> {
-    sight.facts.instance.view().ok_or_else(|| missing("the Instance"))
+    sight
+        .facts
+        .instance
+        .view()
+        .ok_or_else(|| missing("the Instance"))
 }
 
 fn missing(what: &str) -> Failure {

@@ -18,24 +18,48 @@ pub(super) enum Subject {
     /// To be removed.
     Departing(Departing),
     /// Its spec is illegal; the webhook was away when it came.
-    Illegal { identity: TenantIdentity, instance_ref: String, revision: i64, saved: TenantStatus, violations: Violations },
+    Illegal {
+        identity: TenantIdentity,
+        instance_ref: String,
+        revision: i64,
+        saved: TenantStatus,
+        violations: Violations,
+    },
 }
 
 impl Subject {
     /// `None` for an object that the API server never stored.
     pub(super) fn of(object: &PostgreSQLTenant, deployment: &Deployment) -> Option<Self> {
-        let (identity, revision, saved) = (object.identity()?, object.revision(), object.domain_status());
+        let (identity, revision, saved) = (
+            object.identity()?,
+            object.revision(),
+            object.domain_status(),
+        );
         let (held, layout) = (is_held(object), deployment.layout.clone());
         if object.is_deleting() {
             let policy = DeletionPolicy::parse(&object.spec.deletion_policy);
             let instance_ref = object.spec.instance_ref.clone();
-            return Some(Self::Departing(Departing::reconstitute(identity, revision, instance_ref, policy, saved, held, layout)));
+            return Some(Self::Departing(Departing::reconstitute(
+                identity,
+                revision,
+                instance_ref,
+                policy,
+                saved,
+                held,
+                layout,
+            )));
         }
         Some(match TenantDefinition::parse(&object.draft()) {
-            Ok(definition) => Self::Living(Tenant::reconstitute(identity, revision, definition, saved, held, layout)),
-            Err(violations) => {
-                Self::Illegal { identity, instance_ref: object.spec.instance_ref.clone(), revision, saved, violations }
-            }
+            Ok(definition) => Self::Living(Tenant::reconstitute(
+                identity, revision, definition, saved, held, layout,
+            )),
+            Err(violations) => Self::Illegal {
+                identity,
+                instance_ref: object.spec.instance_ref.clone(),
+                revision,
+                saved,
+                violations,
+            },
         })
     }
 
@@ -87,7 +111,12 @@ impl Subject {
         match self {
             Self::Living(tenant) => tenant.decide(facts),
             Self::Departing(departing) => departing.decide(facts),
-            Self::Illegal { saved, revision, violations, .. } => decide::invalid_spec(saved, *revision, violations),
+            Self::Illegal {
+                saved,
+                revision,
+                violations,
+                ..
+            } => decide::invalid_spec(saved, *revision, violations),
         }
     }
 
@@ -95,7 +124,12 @@ impl Subject {
         match self {
             Self::Living(tenant) => tenant.after_failure(failure),
             Self::Departing(departing) => departing.after_failure(failure),
-            Self::Illegal { saved, revision, violations, .. } => decide::invalid_spec(saved, *revision, violations),
+            Self::Illegal {
+                saved,
+                revision,
+                violations,
+                ..
+            } => decide::invalid_spec(saved, *revision, violations),
         }
     }
 }

@@ -91,8 +91,12 @@ impl Tenant {
             ProjectionReady::False { age, .. } => {
                 Ok(rest(Retry::After(PROJECTION_GRACE.saturating_sub(*age))))
             }
-            // ESO is silent: its watch wakes us, and the slow timer looks anyway.
-            _ => Ok(rest(Retry::After(PROJECTION_GRACE))),
+            // ESO is silent: its watch wakes us; after a while it counts as away.
+            _ if projection.written_age >= PROJECTION_GRACE => Ok(self.projection_unanswered()),
+            _ => {
+                let grace = PROJECTION_GRACE.saturating_sub(projection.written_age);
+                Ok(rest(Retry::After(grace)))
+            }
         }
     }
 
