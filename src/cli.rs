@@ -73,7 +73,12 @@ pub struct PostgresOptions {
     pub postgres_ca_file: Option<PathBuf>,
     /// A range that no Instance's hostaddr may be in, as CIDR; may be given several times.
     /// Link-local, multicast and unspecified addresses are always refused.
-    #[arg(long, env = "TENANTRY_DENY_HOSTADDR", value_delimiter = ',', value_name = "CIDR")]
+    #[arg(
+        long,
+        env = "TENANTRY_DENY_HOSTADDR",
+        value_delimiter = ',',
+        value_name = "CIDR"
+    )]
     pub deny_hostaddr: Vec<ipnet::IpNet>,
 }
 
@@ -108,13 +113,22 @@ pub struct OpenBaoOptions {
     #[arg(long, env = "TENANTRY_OPENBAO_BASE_PATH", default_value = "tenantry")]
     pub openbao_base_path: String,
     /// How to log in.
-    #[arg(long, env = "TENANTRY_OPENBAO_AUTH", value_enum, default_value = "kubernetes")]
+    #[arg(
+        long,
+        env = "TENANTRY_OPENBAO_AUTH",
+        value_enum,
+        default_value = "kubernetes"
+    )]
     pub openbao_auth: OpenBaoAuth,
     /// Role of the Kubernetes auth method.
     #[arg(long, env = "TENANTRY_OPENBAO_ROLE", default_value = "tenantry")]
     pub openbao_role: String,
     /// Mount of the Kubernetes auth method.
-    #[arg(long, env = "TENANTRY_OPENBAO_AUTH_MOUNT", default_value = "kubernetes")]
+    #[arg(
+        long,
+        env = "TENANTRY_OPENBAO_AUTH_MOUNT",
+        default_value = "kubernetes"
+    )]
     pub openbao_auth_mount: String,
     /// ServiceAccount token for the Kubernetes auth method; read again at each login.
     #[arg(
@@ -124,7 +138,11 @@ pub struct OpenBaoOptions {
     )]
     pub openbao_service_account_token_file: PathBuf,
     /// Token file for the token auth method; read again at each login.
-    #[arg(long, env = "TENANTRY_OPENBAO_TOKEN_FILE", required_if_eq("openbao_auth", "token"))]
+    #[arg(
+        long,
+        env = "TENANTRY_OPENBAO_TOKEN_FILE",
+        required_if_eq("openbao_auth", "token")
+    )]
     pub openbao_token_file: Option<PathBuf>,
 }
 
@@ -146,7 +164,12 @@ pub struct ProjectionOptions {
     #[arg(long, env = "TENANTRY_SECRET_STORE_NAME", default_value = "openbao")]
     pub secret_store_name: String,
     /// Kind of that store.
-    #[arg(long, env = "TENANTRY_SECRET_STORE_KIND", value_enum, default_value = "ClusterSecretStore")]
+    #[arg(
+        long,
+        env = "TENANTRY_SECRET_STORE_KIND",
+        value_enum,
+        default_value = "ClusterSecretStore"
+    )]
     pub secret_store_kind: StoreKind,
 }
 
@@ -183,7 +206,9 @@ pub struct LogOptions {
 
 /// A duration such as `90s`, `10m` or `1h30m`.
 fn parse_duration(text: &str) -> Result<Duration, String> {
-    let span: jiff::SignedDuration = text.parse().map_err(|_| "must be a duration such as 30s, 10m or 1h".to_owned())?;
+    let span: jiff::SignedDuration = text
+        .parse()
+        .map_err(|_| "must be a duration such as 30s, 10m or 1h".to_owned())?;
     Duration::try_from(span).map_err(|_| "must not be negative".to_owned())
 }
 

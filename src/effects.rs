@@ -25,8 +25,17 @@ pub async fn perform<T>(
     let started = Instant::now();
     let result = tokio::time::timeout(DEADLINE, effect)
         .await
-        .unwrap_or_else(|_| Err(Failure::new(Class::Unavailable, format!("{id} did not end within its deadline"))));
-    metrics.effect(id, result.as_ref().err().map(|failure| failure.class), started.elapsed());
+        .unwrap_or_else(|_| {
+            Err(Failure::new(
+                Class::Unavailable,
+                format!("{id} did not end within its deadline"),
+            ))
+        });
+    metrics.effect(
+        id,
+        result.as_ref().err().map(|failure| failure.class),
+        started.elapsed(),
+    );
     failpoint(id, "after").await;
     result
 }

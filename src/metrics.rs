@@ -14,8 +14,12 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use webhook::{Decision, Decisions, Route};
 
-const RECONCILE_BUCKETS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0];
-const WEBHOOK_BUCKETS: [f64; 11] = [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.025, 0.1, 1.0, 5.0];
+const RECONCILE_BUCKETS: [f64; 12] = [
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0,
+];
+const WEBHOOK_BUCKETS: [f64; 11] = [
+    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.025, 0.1, 1.0, 5.0,
+];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ControllerLabels {
@@ -147,33 +151,97 @@ impl Metrics {
 
     fn register(&mut self) {
         let r = &mut self.registry;
-        r.register("controller_runtime_reconcile", "Reconciliations per controller", self.reconciles.clone());
-        r.register("controller_runtime_reconcile_errors", "Failed reconciliations per controller", self.reconcile_errors.clone());
-        r.register("controller_runtime_reconcile_time_seconds", "Length of a reconciliation", self.reconcile_time.clone());
-        r.register("controller_runtime_active_workers", "Reconciliations under way", self.active_workers.clone());
-        r.register("controller_runtime_max_concurrent_reconciles", "Most reconciliations at once", self.max_workers.clone());
-        r.register("controller_runtime_webhook_requests", "Admission requests by HTTP status", self.webhook_requests.clone());
-        r.register("controller_runtime_webhook_latency_seconds", "Length of an admission request", self.webhook_latency.clone());
-        r.register("controller_runtime_webhook_requests_in_flight", "Admission requests under way", self.webhook_in_flight.clone());
-        r.register("tenantry_admission_decisions", "Admission decisions", self.decisions.clone());
-        r.register("tenantry_external_effects", "Writes to the outside by effect and outcome", self.effects.clone());
-        r.register("tenantry_external_effect_duration_seconds", "Length of a write to the outside", self.effect_time.clone());
-        r.register("tenantry_tenants", "PostgreSQLTenants by phase and Ready", self.tenants.clone());
-        r.register("tenantry_instances", "PostgreSQLInstances by phase and Ready", self.instances.clone());
-        r.register("tenantry_undecodable_objects", "Objects that could not be read", self.undecodable.clone());
+        r.register(
+            "controller_runtime_reconcile",
+            "Reconciliations per controller",
+            self.reconciles.clone(),
+        );
+        r.register(
+            "controller_runtime_reconcile_errors",
+            "Failed reconciliations per controller",
+            self.reconcile_errors.clone(),
+        );
+        r.register(
+            "controller_runtime_reconcile_time_seconds",
+            "Length of a reconciliation",
+            self.reconcile_time.clone(),
+        );
+        r.register(
+            "controller_runtime_active_workers",
+            "Reconciliations under way",
+            self.active_workers.clone(),
+        );
+        r.register(
+            "controller_runtime_max_concurrent_reconciles",
+            "Most reconciliations at once",
+            self.max_workers.clone(),
+        );
+        r.register(
+            "controller_runtime_webhook_requests",
+            "Admission requests by HTTP status",
+            self.webhook_requests.clone(),
+        );
+        r.register(
+            "controller_runtime_webhook_latency_seconds",
+            "Length of an admission request",
+            self.webhook_latency.clone(),
+        );
+        r.register(
+            "controller_runtime_webhook_requests_in_flight",
+            "Admission requests under way",
+            self.webhook_in_flight.clone(),
+        );
+        r.register(
+            "tenantry_admission_decisions",
+            "Admission decisions",
+            self.decisions.clone(),
+        );
+        r.register(
+            "tenantry_external_effects",
+            "Writes to the outside by effect and outcome",
+            self.effects.clone(),
+        );
+        r.register(
+            "tenantry_external_effect_duration_seconds",
+            "Length of a write to the outside",
+            self.effect_time.clone(),
+        );
+        r.register(
+            "tenantry_tenants",
+            "PostgreSQLTenants by phase and Ready",
+            self.tenants.clone(),
+        );
+        r.register(
+            "tenantry_instances",
+            "PostgreSQLInstances by phase and Ready",
+            self.instances.clone(),
+        );
+        r.register(
+            "tenantry_undecodable_objects",
+            "Objects that could not be read",
+            self.undecodable.clone(),
+        );
         r.register(
             "tenantry_serving_certificate_expiration_timestamp_seconds",
             "When the serving certificate expires, Unix time",
             self.certificate_expiry.clone(),
         );
-        r.register("certwatcher_read_certificate", "Looks at the serving certificate's files", self.certificate_reads.clone());
+        r.register(
+            "certwatcher_read_certificate",
+            "Looks at the serving certificate's files",
+            self.certificate_reads.clone(),
+        );
         r.register(
             "certwatcher_read_certificate_errors",
             "Looks at the serving certificate's files that failed",
             self.certificate_errors.clone(),
         );
         let build: Family<BuildLabels, Gauge> = Family::default();
-        build.get_or_create(&BuildLabels { version: env!("CARGO_PKG_VERSION") }).set(1);
+        build
+            .get_or_create(&BuildLabels {
+                version: env!("CARGO_PKG_VERSION"),
+            })
+            .set(1);
         r.register("tenantry_build_info", "Version of this build", build);
     }
 
@@ -189,20 +257,36 @@ impl Metrics {
 
     /// How many reconciliations a controller may run at once.
     pub fn workers(&self, controller: &'static str, most: u16) {
-        self.max_workers.get_or_create(&ControllerLabels { controller }).set(i64::from(most));
+        self.max_workers
+            .get_or_create(&ControllerLabels { controller })
+            .set(i64::from(most));
     }
 
     /// A reconciliation began.
     pub fn reconcile_started(&self, controller: &'static str) {
-        self.active_workers.get_or_create(&ControllerLabels { controller }).inc();
+        self.active_workers
+            .get_or_create(&ControllerLabels { controller })
+            .inc();
     }
 
     /// A reconciliation ended.
-    pub fn reconcile_ended(&self, controller: &'static str, result: ReconcileResult, elapsed: Duration) {
+    pub fn reconcile_ended(
+        &self,
+        controller: &'static str,
+        result: ReconcileResult,
+        elapsed: Duration,
+    ) {
         let labels = ControllerLabels { controller };
         self.active_workers.get_or_create(&labels).dec();
-        self.reconcile_time.get_or_create(&labels).observe(elapsed.as_secs_f64());
-        self.reconciles.get_or_create(&ReconcileLabels { controller, result: result.as_str() }).inc();
+        self.reconcile_time
+            .get_or_create(&labels)
+            .observe(elapsed.as_secs_f64());
+        self.reconciles
+            .get_or_create(&ReconcileLabels {
+                controller,
+                result: result.as_str(),
+            })
+            .inc();
         if result == ReconcileResult::Error {
             self.reconcile_errors.get_or_create(&labels).inc();
         }
@@ -210,30 +294,47 @@ impl Metrics {
 
     /// An external write ended; `failed` is its class if it did.
     pub fn effect(&self, effect: &'static str, failed: Option<Class>, elapsed: Duration) {
-        self.effects.get_or_create(&EffectLabels { effect, outcome: outcome(failed) }).inc();
-        self.effect_time.get_or_create(&EffectDurationLabels { effect }).observe(elapsed.as_secs_f64());
+        self.effects
+            .get_or_create(&EffectLabels {
+                effect,
+                outcome: outcome(failed),
+            })
+            .inc();
+        self.effect_time
+            .get_or_create(&EffectDurationLabels { effect })
+            .observe(elapsed.as_secs_f64());
     }
 
     /// Sets the gauges of objects by phase and `Ready`; counted anew for each scrape.
-    pub fn objects(&self, tenants: &[(&'static str, &'static str, i64)], instances: &[(&'static str, &'static str, i64)]) {
+    pub fn objects(
+        &self,
+        tenants: &[(&'static str, &'static str, i64)],
+        instances: &[(&'static str, &'static str, i64)],
+    ) {
         for (family, rows) in [(&self.tenants, tenants), (&self.instances, instances)] {
             family.clear();
             for (phase, ready, count) in rows {
-                family.get_or_create(&ObjectLabels { phase, ready }).set(*count);
+                family
+                    .get_or_create(&ObjectLabels { phase, ready })
+                    .set(*count);
             }
         }
     }
 
     /// Sets how many objects of a kind could not be read.
     pub fn undecodable(&self, controller: &'static str, count: i64) {
-        self.undecodable.get_or_create(&ControllerLabels { controller }).set(count);
+        self.undecodable
+            .get_or_create(&ControllerLabels { controller })
+            .set(count);
     }
 
     /// Sets the state of the serving certificate.
     pub fn certificate(&self, expires: f64, reads: u64, errors: u64) {
         self.certificate_expiry.set(expires);
-        self.certificate_reads.set(i64::try_from(reads).unwrap_or(i64::MAX));
-        self.certificate_errors.set(i64::try_from(errors).unwrap_or(i64::MAX));
+        self.certificate_reads
+            .set(i64::try_from(reads).unwrap_or(i64::MAX));
+        self.certificate_errors
+            .set(i64::try_from(errors).unwrap_or(i64::MAX));
     }
 }
 
@@ -245,10 +346,27 @@ impl Decisions for Metrics {
     fn decided(&self, decision: &Decision) {
         let route = decision.route;
         self.webhook_in_flight.dec();
-        self.webhook_requests.get_or_create(&WebhookLabels { webhook: route.path(), code: decision.code() }).inc();
-        self.webhook_latency.get_or_create(&RouteLabels { webhook: route.path() }).observe(decision.took.as_secs_f64());
-        let verdict = if decision.allowed() { "allowed" } else { "denied" };
-        let labels = DecisionLabels { kind: route.kind(), operation: decision.operation.as_str(), decision: verdict };
+        self.webhook_requests
+            .get_or_create(&WebhookLabels {
+                webhook: route.path(),
+                code: decision.code(),
+            })
+            .inc();
+        self.webhook_latency
+            .get_or_create(&RouteLabels {
+                webhook: route.path(),
+            })
+            .observe(decision.took.as_secs_f64());
+        let verdict = if decision.allowed() {
+            "allowed"
+        } else {
+            "denied"
+        };
+        let labels = DecisionLabels {
+            kind: route.kind(),
+            operation: decision.operation.as_str(),
+            decision: verdict,
+        };
         self.decisions.get_or_create(&labels).inc();
     }
 }

@@ -14,9 +14,9 @@ use domain::tenancy::failure::Failure;
 use domain::tenancy::tenant::SecretLayout;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
+use kube::Client;
 use kube::runtime::reflector;
 use kube::runtime::{Controller, controller};
-use kube::Client;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -100,7 +100,10 @@ pub fn run(options: RunOptions) -> Result<(), RunError> {
     crate::telemetry::init(options.logs.log_format);
     // A provider that is installed already is ours too: nothing else in this process installs one.
     let _installed = rustls::crypto::ring::default_provider().install_default();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(RunError::Runtime)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(RunError::Runtime)?;
     runtime.block_on(serve(options))
 }
 
@@ -109,9 +112,18 @@ async fn serve(options: RunOptions) -> Result<(), RunError> {
     let parts = Parts::build(&options).await?;
     let stop = CancellationToken::new();
     let stopping = Arc::new(AtomicBool::new(false));
-    tokio::spawn(certs::watch(Arc::clone(&parts.certificate), certs::DEFAULT_INTERVAL, stop.clone().cancelled_owned()));
+    tokio::spawn(certs::watch(
+        Arc::clone(&parts.certificate),
+        certs::DEFAULT_INTERVAL,
+        stop.clone().cancelled_owned(),
+    ));
     let handle = axum_server::Handle::new();
-    let server = tokio::spawn(https(&options, &parts, Arc::clone(&stopping), handle.clone())?);
+    let server = tokio::spawn(https(
+        &options,
+        &parts,
+        Arc::clone(&stopping),
+        handle.clone(),
+    )?);
     let loops = tokio::spawn(parts.loops(options.loops.concurrency, stop.clone()));
     let ended = tokio::select! {
         () = stop_signal() => {
@@ -166,13 +178,17 @@ fn https(
         limits: webhook::Limits::default(),
     };
     let app = webhook::router(admission).merge(http::router(health));
-    let tls = certs::server_config(Arc::clone(&parts.certificate), certs::OldestTls::default()).map_err(RunError::ServerConfig)?;
+    let tls = certs::server_config(Arc::clone(&parts.certificate), certs::OldestTls::default())
+        .map_err(RunError::ServerConfig)?;
     let address = options.serving.bind_address;
     let bind = |source| RunError::Bind { address, source };
     let listener = std::net::TcpListener::bind(address).map_err(bind)?;
     listener.set_nonblocking(true).map_err(bind)?;
     let config = axum_server::tls_rustls::RustlsConfig::from_config(tls);
-    let mut server = axum_server::from_tcp_rustls(listener, config).map_err(bind)?.handle(handle).first_request_timeout(FIRST_REQUEST);
+    let mut server = axum_server::from_tcp_rustls(listener, config)
+        .map_err(bind)?
+        .handle(handle)
+        .first_request_timeout(FIRST_REQUEST);
     server.http_builder().http1().header_read_timeout(HEADERS);
     tracing::info!(%address, "serving");
     Ok(server.serve(app.into_make_service()))
@@ -191,13 +207,24 @@ struct Parts {
 
 impl Parts {
     async fn build(options: &RunOptions) -> Result<Self, RunError> {
-        let pair = certs::PairFiles { certificate: options.serving.tls_cert_file.clone(), key: options.serving.tls_key_file.clone() };
+        let pair = certs::PairFiles {
+            certificate: options.serving.tls_cert_file.clone(),
+            key: options.serving.tls_key_file.clone(),
+        };
         let certificate = Arc::new(certs::CertStore::load(pair)?);
         let roots = certs::Roots::load(options.postgres.postgres_ca_file.as_deref())?;
-        let ca_pem = options.postgres.postgres_ca_file.as_ref().and_then(|_| roots.bundle().map(str::to_owned));
+        let ca_pem = options
+            .postgres
+            .postgres_ca_file
+            .as_ref()
+            .and_then(|_| roots.bundle().map(str::to_owned));
         let openbao = OpenBao::new(openbao_settings(options))?;
         let config = kube::Config::infer().await.map_err(RunError::Config)?;
-        let namespace = options.loops.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        let namespace = options
+            .loops
+            .namespace
+            .clone()
+            .unwrap_or_else(|| config.default_namespace.clone());
         let client = Client::try_from(config).map_err(RunError::Client)?;
         let cluster = Cluster::new(client.clone(), namespace, API_DEADLINE);
         let deployment = Deployment {
@@ -223,11 +250,23 @@ impl Parts {
             settled: Arc::clone(&settled),
             deployment,
         });
-        Ok(Self { certificate, context, settled, tenants, instances, tenant_reader, instance_reader })
+        Ok(Self {
+            certificate,
+            context,
+            settled,
+            tenants,
+            instances,
+            tenant_reader,
+            instance_reader,
+        })
     }
 
     /// Watches and controllers, until `stop`; rounds under way are finished.
-    fn loops(self, concurrency: u16, stop: CancellationToken) -> impl Future<Output = ()> + Send + 'static {
+    fn loops(
+        self,
+        concurrency: u16,
+        stop: CancellationToken,
+    ) -> impl Future<Output = ()> + Send + 'static {
         let metrics = &self.context.metrics;
         metrics.workers(tenant::CONTROLLER, concurrency);
         metrics.workers(instance::CONTROLLER, INSTANCES_AT_ONCE);
@@ -237,12 +276,22 @@ impl Parts {
         let (tenant_left, tenants_left) = mpsc::unbounded_channel();
         let departures = departures(Arc::clone(&self.context), tenants_gone, tenant_left);
         let (context, settled) = (self.context, self.settled);
-        let instances = Loop { context: Arc::clone(&context), settled: Arc::clone(&settled), stop: stop.clone() }.instances(
+        let instances = Loop {
+            context: Arc::clone(&context),
+            settled: Arc::clone(&settled),
+            stop: stop.clone(),
+        }
+        .instances(
             (self.instances, self.instance_reader),
             (instance_seen, instance_gone),
             tenants_left,
         );
-        let tenants = Loop { context, settled, stop: stop.clone() }.tenants(
+        let tenants = Loop {
+            context,
+            settled,
+            stop: stop.clone(),
+        }
+        .tenants(
             (self.tenants, self.tenant_reader),
             tenant_gone,
             (instances_seen, instances_gone),
@@ -258,7 +307,10 @@ impl Parts {
     }
 }
 
-type Stores<K> = (reflector::store::Writer<Guarded<K>>, reflector::Store<Guarded<K>>);
+type Stores<K> = (
+    reflector::store::Writer<Guarded<K>>,
+    reflector::Store<Guarded<K>>,
+);
 type Senders<K> = (mpsc::UnboundedSender<K>, mpsc::UnboundedSender<K>);
 type Receivers<K> = (mpsc::UnboundedReceiver<K>, mpsc::UnboundedReceiver<K>);
 
@@ -277,16 +329,28 @@ impl Loop {
         (seen, gone): Senders<PostgreSQLInstance>,
         left: mpsc::UnboundedReceiver<String>,
     ) -> BoxFuture<'static, ()> {
-        let (client, view) = (self.context.cluster.client(), Arc::clone(&self.context.view));
-        let objects = watches::objects::<PostgreSQLInstance>(client.clone(), writer, gone).inspect(move |object| {
-            if let Ok(kube::core::DeserializeGuard(Ok(instance))) = object {
-                // The receiver lives as long as the process; a closed one means that it is ending.
-                let _sent = seen.send(instance.clone());
-            }
-        });
-        let secrets = watches::admin_secrets(client, self.context.cluster.namespace(), Arc::clone(&view), Arc::clone(&self.settled));
+        let (client, view) = (
+            self.context.cluster.client(),
+            Arc::clone(&self.context.view),
+        );
+        let objects = watches::objects::<PostgreSQLInstance>(client.clone(), writer, gone).inspect(
+            move |object| {
+                if let Ok(kube::core::DeserializeGuard(Ok(instance))) = object {
+                    // The receiver lives as long as the process; a closed one means that it is ending.
+                    let _sent = seen.send(instance.clone());
+                }
+            },
+        );
+        let secrets = watches::admin_secrets(
+            client,
+            self.context.cluster.namespace(),
+            Arc::clone(&view),
+            Arc::clone(&self.settled),
+        );
         let settled = self.settled;
-        let left = received(left).filter_map(move |name| futures::future::ready(watches::instance_named(&view, &settled, &name)));
+        let left = received(left).filter_map(move |name| {
+            futures::future::ready(watches::instance_named(&view, &settled, &name))
+        });
         Controller::for_stream(objects, reader)
             .with_config(controller::Config::default().concurrency(INSTANCES_AT_ONCE))
             .reconcile_on(secrets.boxed())
@@ -305,21 +369,32 @@ impl Loop {
         (instances_seen, instances_gone): Receivers<PostgreSQLInstance>,
         concurrency: u16,
     ) -> BoxFuture<'static, ()> {
-        let (client, view) = (self.context.cluster.client(), Arc::clone(&self.context.view));
-        let wake = Arc::new(InstanceWake::new(Arc::clone(&view), Arc::clone(&self.settled)));
+        let (client, view) = (
+            self.context.cluster.client(),
+            Arc::clone(&self.context.view),
+        );
+        let wake = Arc::new(InstanceWake::new(
+            Arc::clone(&view),
+            Arc::clone(&self.settled),
+        ));
         let gone_wake = Arc::clone(&wake);
-        let changed = received(instances_seen).flat_map(move |seen| futures::stream::iter(wake.tenants(&seen, false)));
-        let vanished = received(instances_gone).flat_map(move |seen| futures::stream::iter(gone_wake.tenants(&seen, true)));
+        let changed = received(instances_seen)
+            .flat_map(move |seen| futures::stream::iter(wake.tenants(&seen, false)));
+        let vanished = received(instances_gone)
+            .flat_map(move |seen| futures::stream::iter(gone_wake.tenants(&seen, true)));
         let external = watches::external_secrets(client.clone(), view, self.settled);
-        Controller::for_stream(watches::objects::<PostgreSQLTenant>(client, writer, gone), reader)
-            .with_config(controller::Config::default().concurrency(concurrency))
-            .reconcile_on(changed.boxed())
-            .reconcile_on(vanished.boxed())
-            .reconcile_on(external.boxed())
-            .graceful_shutdown_on(self.stop.cancelled_owned())
-            .run(tenant::reconcile, never, self.context)
-            .for_each(|_| futures::future::ready(()))
-            .boxed()
+        Controller::for_stream(
+            watches::objects::<PostgreSQLTenant>(client, writer, gone),
+            reader,
+        )
+        .with_config(controller::Config::default().concurrency(concurrency))
+        .reconcile_on(changed.boxed())
+        .reconcile_on(vanished.boxed())
+        .reconcile_on(external.boxed())
+        .graceful_shutdown_on(self.stop.cancelled_owned())
+        .run(tenant::reconcile, never, self.context)
+        .for_each(|_| futures::future::ready(()))
+        .boxed()
     }
 }
 
@@ -338,12 +413,18 @@ fn departures(
         .boxed()
 }
 
-fn received<T: Send + 'static>(mut receiver: mpsc::UnboundedReceiver<T>) -> impl futures::Stream<Item = T> + Send {
+fn received<T: Send + 'static>(
+    mut receiver: mpsc::UnboundedReceiver<T>,
+) -> impl futures::Stream<Item = T> + Send {
     futures::stream::poll_fn(move |context| receiver.poll_recv(context))
 }
 
 /// Reconciles give no errors; this is what the runtime asks for all the same.
-fn never<K>(_object: Arc<K>, error: &std::convert::Infallible, _context: Arc<Context>) -> controller::Action {
+fn never<K>(
+    _object: Arc<K>,
+    error: &std::convert::Infallible,
+    _context: Arc<Context>,
+) -> controller::Action {
     match *error {}
 }
 
@@ -355,7 +436,12 @@ fn openbao_settings(options: &RunOptions) -> OpenBaoSettings {
             role: options.openbao_role.clone(),
             token_file: options.openbao_service_account_token_file.clone(),
         },
-        OpenBaoAuth::Token => Auth::Token { file: options.openbao_token_file.clone().unwrap_or_else(PathBuf::new) },
+        OpenBaoAuth::Token => Auth::Token {
+            file: options
+                .openbao_token_file
+                .clone()
+                .unwrap_or_else(PathBuf::new),
+        },
     };
     OpenBaoSettings {
         address: options.openbao_address.clone(),
@@ -369,7 +455,10 @@ fn openbao_settings(options: &RunOptions) -> OpenBaoSettings {
 
 fn layout(options: &RunOptions) -> SecretLayout {
     let options = &options.openbao;
-    let address = options.openbao_consumer_address.as_ref().unwrap_or(&options.openbao_address);
+    let address = options
+        .openbao_consumer_address
+        .as_ref()
+        .unwrap_or(&options.openbao_address);
     SecretLayout {
         consumer_address: address.trim_end_matches('/').to_owned(),
         mount: options.openbao_mount.trim_matches('/').to_owned(),
@@ -382,5 +471,8 @@ fn store(options: &RunOptions) -> Store {
         cli::StoreKind::ClusterSecretStore => StoreKind::ClusterSecretStore,
         cli::StoreKind::SecretStore => StoreKind::SecretStore,
     };
-    Store { kind, name: options.projection.secret_store_name.clone() }
+    Store {
+        kind,
+        name: options.projection.secret_store_name.clone(),
+    }
 }

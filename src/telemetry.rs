@@ -10,10 +10,18 @@ const QUIET: &str = "hyper=warn,hyper_util=warn,h2=warn,rustls=warn,reqwest=warn
 /// Sends logs to stderr; the level comes from `RUST_LOG`, default `info`.
 pub fn init(format: LogFormat) {
     let wanted = std::env::var("RUST_LOG").unwrap_or_else(|_| "info".to_owned());
-    let filter = EnvFilter::try_new(format!("{wanted},{QUIET}")).unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let filter =
+        EnvFilter::try_new(format!("{wanted},{QUIET}")).unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     match format {
-        LogFormat::Json => builder.json().flatten_event(true).with_current_span(true).with_span_list(false).init(),
+        LogFormat::Json => builder
+            .json()
+            .flatten_event(true)
+            .with_current_span(true)
+            .with_span_list(false)
+            .init(),
         LogFormat::Human => builder.init(),
     }
 }

@@ -27,15 +27,20 @@ pub struct View {
 impl View {
     /// Over these stores.
     #[must_use]
-    pub fn new(tenants: Store<Guarded<PostgreSQLTenant>>, instances: Store<Guarded<PostgreSQLInstance>>) -> Self {
+    pub fn new(
+        tenants: Store<Guarded<PostgreSQLTenant>>,
+        instances: Store<Guarded<PostgreSQLInstance>>,
+    ) -> Self {
         Self { tenants, instances }
     }
 
     /// True once both stores hold a full list.
     #[must_use]
     pub fn is_synced(&self) -> bool {
-        let listed = |waited: Option<Result<(), WriterDropped>>| waited.is_some_and(|ready| ready.is_ok());
-        listed(self.tenants.wait_until_ready().now_or_never()) && listed(self.instances.wait_until_ready().now_or_never())
+        let listed =
+            |waited: Option<Result<(), WriterDropped>>| waited.is_some_and(|ready| ready.is_ok());
+        listed(self.tenants.wait_until_ready().now_or_never())
+            && listed(self.instances.wait_until_ready().now_or_never())
     }
 
     /// Resolves once both stores hold a full list.
@@ -48,7 +53,9 @@ impl View {
     /// The Instance of this name, if it is cached and readable.
     #[must_use]
     pub fn instance(&self, name: &str) -> Option<PostgreSQLInstance> {
-        self.instances.get(&ObjectRef::new(name)).and_then(|guarded| guarded.0.clone().ok())
+        self.instances
+            .get(&ObjectRef::new(name))
+            .and_then(|guarded| guarded.0.clone().ok())
     }
 
     /// Runs over every readable Tenant.
@@ -75,14 +82,21 @@ impl View {
         let (mut tenants, mut instances) = (BTreeMap::new(), BTreeMap::new());
         self.each_tenant(|tenant| {
             let status = tenant.domain_status();
-            *tenants.entry((status.phase.as_str(), ready(status.ready.as_ref()))).or_insert(0) += 1;
+            *tenants
+                .entry((status.phase.as_str(), ready(status.ready.as_ref())))
+                .or_insert(0) += 1;
         });
         self.each_instance(|instance| {
             let snapshot = instance.snapshot();
-            *instances.entry((snapshot.checkpoint.as_str(), ready(snapshot.ready.as_ref()))).or_insert(0) += 1;
+            *instances
+                .entry((snapshot.checkpoint.as_str(), ready(snapshot.ready.as_ref())))
+                .or_insert(0) += 1;
         });
         let rows = |counts: BTreeMap<(&'static str, &'static str), i64>| {
-            counts.into_iter().map(|((phase, ready), count)| (phase, ready, count)).collect()
+            counts
+                .into_iter()
+                .map(|((phase, ready), count)| (phase, ready, count))
+                .collect()
         };
         (rows(tenants), rows(instances))
     }
@@ -90,14 +104,26 @@ impl View {
     /// How many Tenants and Instances could not be read.
     #[must_use]
     pub fn undecodable(&self) -> (usize, usize) {
-        let tenants = self.tenants.state().iter().filter(|guarded| guarded.0.is_err()).count();
-        let instances = self.instances.state().iter().filter(|guarded| guarded.0.is_err()).count();
+        let tenants = self
+            .tenants
+            .state()
+            .iter()
+            .filter(|guarded| guarded.0.is_err())
+            .count();
+        let instances = self
+            .instances
+            .state()
+            .iter()
+            .filter(|guarded| guarded.0.is_err())
+            .count();
         (tenants, instances)
     }
 }
 
 fn ready(condition: Option<&domain::tenancy::reason::Ready>) -> &'static str {
-    condition.map_or(ReadyStatus::Unknown, domain::tenancy::reason::Ready::status).as_str()
+    condition
+        .map_or(ReadyStatus::Unknown, domain::tenancy::reason::Ready::status)
+        .as_str()
 }
 
 impl webhook::ClusterView for View {
@@ -106,15 +132,27 @@ impl webhook::ClusterView for View {
     }
 
     fn management_database(&self, instance: &str) -> Option<String> {
-        self.instance(instance).map(|instance| instance.spec.endpoint.database)
+        self.instance(instance)
+            .map(|instance| instance.spec.endpoint.database)
     }
 
     fn tenant_databases(&self, instance: &str) -> Vec<(String, String)> {
         let mut claimed = Vec::new();
         self.each_tenant(|tenant| {
             let recorded = tenant.recorded();
-            if let (true, true, Some(database)) = (tenant.spec.instance_ref == instance, recorded.phase.says_created(), recorded.database) {
-                claimed.push((format!("{}/{}", tenant.namespace().unwrap_or_default(), tenant.name_any()), database.to_owned()));
+            if let (true, true, Some(database)) = (
+                tenant.spec.instance_ref == instance,
+                recorded.phase.says_created(),
+                recorded.database,
+            ) {
+                claimed.push((
+                    format!(
+                        "{}/{}",
+                        tenant.namespace().unwrap_or_default(),
+                        tenant.name_any()
+                    ),
+                    database.to_owned(),
+                ));
             }
         });
         claimed

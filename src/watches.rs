@@ -30,7 +30,13 @@ pub(crate) fn objects<K>(
     gone: mpsc::UnboundedSender<K>,
 ) -> impl Stream<Item = Result<Guarded<K>, watcher::Error>>
 where
-    K: Resource<DynamicType = ()> + DeserializeOwned + Clone + std::fmt::Debug + Send + Sync + 'static,
+    K: Resource<DynamicType = ()>
+        + DeserializeOwned
+        + Clone
+        + std::fmt::Debug
+        + Send
+        + Sync
+        + 'static,
 {
     let api: Api<Guarded<K>> = Api::all(client);
     watch(api, watcher::Config::default())
@@ -42,7 +48,9 @@ where
                 // The receiver lives as long as the process; a closed one means that it is ending.
                 let _sent = gone.send(object.clone());
             }
-            Err(error) => tracing::warn!(kind = %K::kind(&()), %error, "a watch failed and is begun again"),
+            Err(error) => {
+                tracing::warn!(kind = %K::kind(&()), %error, "a watch failed and is begun again")
+            }
             _ => {}
         })
         .applied_objects()
@@ -57,11 +65,19 @@ pub(crate) struct InstanceWake {
 
 impl InstanceWake {
     pub(crate) fn new(view: Arc<View>, settled: Arc<Settled>) -> Self {
-        Self { view, settled, known: Mutex::new(HashMap::new()) }
+        Self {
+            view,
+            settled,
+            known: Mutex::new(HashMap::new()),
+        }
     }
 
     /// The Tenants of an Instance that is new, gone, or differs in generation, readiness or deletion.
-    pub(crate) fn tenants(&self, instance: &PostgreSQLInstance, gone: bool) -> Vec<ObjectRef<Guarded<PostgreSQLTenant>>> {
+    pub(crate) fn tenants(
+        &self,
+        instance: &PostgreSQLInstance,
+        gone: bool,
+    ) -> Vec<ObjectRef<Guarded<PostgreSQLTenant>>> {
         let name = instance.name_any();
         let ready = instance.snapshot().ready;
         let mark = format!(
@@ -71,7 +87,10 @@ impl InstanceWake {
             ready.map(|ready| ready.reason),
             instance.is_deleting()
         );
-        let changed = self.known.lock().is_ok_and(|mut known| known.insert(name.clone(), mark.clone()) != Some(mark));
+        let changed = self
+            .known
+            .lock()
+            .is_ok_and(|mut known| known.insert(name.clone(), mark.clone()) != Some(mark));
         let mut woken = Vec::new();
         if changed {
             self.view.each_tenant(|tenant| {
@@ -105,19 +124,28 @@ pub(crate) fn external_secrets(
     })
 }
 
-fn tenant_of(view: &View, settled: &Settled, object: &PartialObjectMeta<DynamicObject>) -> Option<ObjectRef<Guarded<PostgreSQLTenant>>> {
+fn tenant_of(
+    view: &View,
+    settled: &Settled,
+    object: &PartialObjectMeta<DynamicObject>,
+) -> Option<ObjectRef<Guarded<PostgreSQLTenant>>> {
     let (namespace, name) = (object.namespace()?, object.name_any());
     let mut woken = None;
     view.each_tenant(|tenant| {
         let same_namespace = tenant.metadata.namespace.as_deref() == Some(namespace.as_str());
-        if same_namespace && derived_secret_name(&tenant.spec.instance_ref, &tenant.name_any()) == name {
+        if same_namespace
+            && derived_secret_name(&tenant.spec.instance_ref, &tenant.name_any()) == name
+        {
             woken = wake(settled, tenant);
         }
     });
     woken
 }
 
-fn wake(settled: &Settled, tenant: &PostgreSQLTenant) -> Option<ObjectRef<Guarded<PostgreSQLTenant>>> {
+fn wake(
+    settled: &Settled,
+    tenant: &PostgreSQLTenant,
+) -> Option<ObjectRef<Guarded<PostgreSQLTenant>>> {
     settled.wake(&Uid::new(tenant.uid()?));
     Some(ObjectRef::new(&tenant.name_any()).within(&tenant.namespace()?))
 }
@@ -130,29 +158,42 @@ pub(crate) fn admin_secrets(
     settled: Arc<Settled>,
 ) -> impl Stream<Item = ObjectRef<Guarded<PostgreSQLInstance>>> + use<> {
     let api: Api<PartialObjectMeta<Secret>> = Api::namespaced(client, namespace);
-    watch(api, watcher::Config::default()).default_backoff().touched_objects().flat_map(move |seen| {
-        let mut woken = Vec::new();
-        match seen {
-            Ok(secret) => {
-                let name = secret.name_any();
-                view.each_instance(|instance| {
-                    if instance.spec.admin_credential_ref.name == name {
-                        woken.extend(wake_instance(&settled, instance));
-                    }
-                });
+    watch(api, watcher::Config::default())
+        .default_backoff()
+        .touched_objects()
+        .flat_map(move |seen| {
+            let mut woken = Vec::new();
+            match seen {
+                Ok(secret) => {
+                    let name = secret.name_any();
+                    view.each_instance(|instance| {
+                        if instance.spec.admin_credential_ref.name == name {
+                            woken.extend(wake_instance(&settled, instance));
+                        }
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the watch of admin Secrets failed and is begun again")
+                }
             }
-            Err(error) => tracing::warn!(%error, "the watch of admin Secrets failed and is begun again"),
-        }
-        futures::stream::iter(woken)
-    })
+            futures::stream::iter(woken)
+        })
 }
 
 /// The Instance of this name, to be looked at again.
-pub(crate) fn instance_named(view: &View, settled: &Settled, name: &str) -> Option<ObjectRef<Guarded<PostgreSQLInstance>>> {
-    view.instance(name).and_then(|instance| wake_instance(settled, &instance))
+pub(crate) fn instance_named(
+    view: &View,
+    settled: &Settled,
+    name: &str,
+) -> Option<ObjectRef<Guarded<PostgreSQLInstance>>> {
+    view.instance(name)
+        .and_then(|instance| wake_instance(settled, &instance))
 }
 
-fn wake_instance(settled: &Settled, instance: &PostgreSQLInstance) -> Option<ObjectRef<Guarded<PostgreSQLInstance>>> {
+fn wake_instance(
+    settled: &Settled,
+    instance: &PostgreSQLInstance,
+) -> Option<ObjectRef<Guarded<PostgreSQLInstance>>> {
     settled.wake(&Uid::new(instance.uid()?));
     Some(ObjectRef::new(&instance.name_any()))
 }

@@ -32,7 +32,10 @@ impl Health {
     fn checks(&self) -> [(&'static str, bool); 3] {
         [
             ("caches-synced", self.view.is_synced()),
-            ("serving-certificate", !self.certificate.is_expired(SystemTime::now())),
+            (
+                "serving-certificate",
+                !self.certificate.is_expired(SystemTime::now()),
+            ),
             ("not-stopping", !self.stopping.load(Ordering::Relaxed)),
         ]
     }
@@ -51,9 +54,21 @@ pub fn router(health: Health) -> Router {
 async fn readyz(State(health): State<Health>) -> Response {
     let checks = health.checks();
     let ready = checks.iter().all(|(_, passed)| *passed);
-    let lines: String =
-        checks.iter().map(|(name, passed)| format!("[{}]{name} {}\n", if *passed { '+' } else { '-' }, if *passed { "ok" } else { "failed" })).collect();
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let lines: String = checks
+        .iter()
+        .map(|(name, passed)| {
+            format!(
+                "[{}]{name} {}\n",
+                if *passed { '+' } else { '-' },
+                if *passed { "ok" } else { "failed" }
+            )
+        })
+        .collect();
+    let status = if ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
     (status, lines).into_response()
 }
 
@@ -61,14 +76,32 @@ async fn metrics(State(health): State<Health>) -> Response {
     let (tenants, instances) = health.view.counts();
     health.metrics.objects(&tenants, &instances);
     let (bad_tenants, bad_instances) = health.view.undecodable();
-    for (controller, count) in [(crate::controllers::tenant::CONTROLLER, bad_tenants), (crate::controllers::instance::CONTROLLER, bad_instances)] {
-        health.metrics.undecodable(controller, i64::try_from(count).unwrap_or(i64::MAX));
+    for (controller, count) in [
+        (crate::controllers::tenant::CONTROLLER, bad_tenants),
+        (crate::controllers::instance::CONTROLLER, bad_instances),
+    ] {
+        health
+            .metrics
+            .undecodable(controller, i64::try_from(count).unwrap_or(i64::MAX));
     }
     let state = health.certificate.load_state();
-    let expires = health.certificate.not_after().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-    health.metrics.certificate(expires, state.reads, state.errors);
+    let expires = health
+        .certificate
+        .not_after()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64());
+    health
+        .metrics
+        .certificate(expires, state.reads, state.errors);
     match health.metrics.encode() {
-        Ok(text) => ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response(),
+        Ok(text) => (
+            [(
+                header::CONTENT_TYPE,
+                "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            )],
+            text,
+        )
+            .into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

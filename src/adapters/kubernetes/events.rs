@@ -28,26 +28,46 @@ impl Events {
     /// Events reported by this process.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        let reporter = Reporter { controller: "tenantry".to_owned(), instance: std::env::var("POD_NAME").ok() };
-        Self { recorder: Recorder::new(client, reporter), noticed: Mutex::new(HashMap::new()) }
+        let reporter = Reporter {
+            controller: "tenantry".to_owned(),
+            instance: std::env::var("POD_NAME").ok(),
+        };
+        Self {
+            recorder: Recorder::new(client, reporter),
+            noticed: Mutex::new(HashMap::new()),
+        }
     }
 
     /// Says that `Ready` changed. Progress is not an event: a phase is not news.
-    pub async fn ready_changed(&self, uid: &Uid, about: &ObjectReference, before: Option<&Ready>, now: &Ready) {
+    pub async fn ready_changed(
+        &self,
+        uid: &Uid,
+        about: &ObjectReference,
+        before: Option<&Ready>,
+        now: &Ready,
+    ) {
         let changed = before.is_none_or(|before| before.reason != now.reason);
         if !changed || now.status() == ReadyStatus::Unknown {
             return;
         }
         self.forget(uid);
-        let type_ = if now.status() == ReadyStatus::True { EventType::Normal } else { EventType::Warning };
-        self.publish(about, type_, now.reason.as_str(), &now.message).await;
+        let type_ = if now.status() == ReadyStatus::True {
+            EventType::Normal
+        } else {
+            EventType::Warning
+        };
+        self.publish(about, type_, now.reason.as_str(), &now.message)
+            .await;
     }
 
     /// Says something that leaves the condition as it is; the same text once in a row.
     pub async fn notice(&self, uid: &Uid, about: &ObjectReference, text: &str) {
-        let news = self.noticed.lock().is_ok_and(|mut noticed| noticed.insert(uid.clone(), text.to_owned()).as_deref() != Some(text));
+        let news = self.noticed.lock().is_ok_and(|mut noticed| {
+            noticed.insert(uid.clone(), text.to_owned()).as_deref() != Some(text)
+        });
         if news {
-            self.publish(about, EventType::Warning, "NotObserved", text).await;
+            self.publish(about, EventType::Warning, "NotObserved", text)
+                .await;
         }
     }
 
@@ -59,8 +79,17 @@ impl Events {
     }
 
     async fn publish(&self, about: &ObjectReference, type_: EventType, reason: &str, text: &str) {
-        let note = text.get(..text.floor_char_boundary(NOTE_MAX)).unwrap_or_default().to_owned();
-        let event = Event { type_, reason: reason.to_owned(), note: Some(note), action: "Reconcile".to_owned(), secondary: None };
+        let note = text
+            .get(..text.floor_char_boundary(NOTE_MAX))
+            .unwrap_or_default()
+            .to_owned();
+        let event = Event {
+            type_,
+            reason: reason.to_owned(),
+            note: Some(note),
+            action: "Reconcile".to_owned(),
+            secondary: None,
+        };
         match tokio::time::timeout(DEADLINE, self.recorder.publish(&event, about)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "an event could not be written"),

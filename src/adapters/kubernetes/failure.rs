@@ -19,7 +19,10 @@ pub async fn bounded<T>(
     match tokio::time::timeout(deadline, request).await {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(classify(call, &error)),
-        Err(_) => Err(Failure::new(Class::Unavailable, format!("the API server did not answer in time ({call})"))),
+        Err(_) => Err(Failure::new(
+            Class::Unavailable,
+            format!("the API server did not answer in time ({call})"),
+        )),
     }
 }
 
@@ -28,16 +31,38 @@ pub async fn bounded<T>(
 pub fn classify(call: &str, error: &kube::Error) -> Failure {
     let kube::Error::Api(status) = error else {
         tracing::debug!(call, %error, "API call failed");
-        return Failure::new(Class::Unavailable, format!("the API server could not be reached ({call})"));
+        return Failure::new(
+            Class::Unavailable,
+            format!("the API server could not be reached ({call})"),
+        );
     };
     tracing::debug!(call, code = status.code, reason = ?status.reason, message = ?status.message, "API call refused");
     match status.code {
-        409 => Failure::new(Class::Stale, format!("the object changed in the meantime ({call})")),
-        403 if status.message.contains("being terminated") => {
-            Failure::new(Class::NamespaceTerminating, format!("the namespace is being terminated ({call})"))
-        }
-        401 | 403 => Failure::new(Class::Rejected, format!("the API server forbids this process to {call}: check its RBAC")),
-        429 | 500..=599 => Failure::new(Class::Unavailable, format!("the API server is busy or failing ({call}, {})", status.code)),
-        code => Failure::new(Class::Rejected, format!("the API server refused to {call} ({code} {})", status.reason)),
+        409 => Failure::new(
+            Class::Stale,
+            format!("the object changed in the meantime ({call})"),
+        ),
+        403 if status.message.contains("being terminated") => Failure::new(
+            Class::NamespaceTerminating,
+            format!("the namespace is being terminated ({call})"),
+        ),
+        401 | 403 => Failure::new(
+            Class::Rejected,
+            format!("the API server forbids this process to {call}: check its RBAC"),
+        ),
+        429 | 500..=599 => Failure::new(
+            Class::Unavailable,
+            format!(
+                "the API server is busy or failing ({call}, {})",
+                status.code
+            ),
+        ),
+        code => Failure::new(
+            Class::Rejected,
+            format!(
+                "the API server refused to {call} ({code} {})",
+                status.reason
+            ),
+        ),
     }
 }

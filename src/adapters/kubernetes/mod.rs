@@ -45,7 +45,11 @@ impl Cluster {
     /// `namespace` is where admin Secrets are; `deadline` bounds each call, because the client has no read timeout.
     #[must_use]
     pub fn new(client: Client, namespace: String, deadline: Duration) -> Self {
-        Self { client, namespace, deadline }
+        Self {
+            client,
+            namespace,
+            deadline,
+        }
     }
 
     /// The client, for watches.
@@ -66,16 +70,33 @@ impl Cluster {
     /// The API server's failure, classified.
     pub async fn uid(&self) -> Result<Uid, Failure> {
         let api: Api<PartialObjectMeta<Namespace>> = Api::all(self.client.clone());
-        let namespace = bounded(self.deadline, "get namespace kube-system", api.get("kube-system")).await?;
-        namespace.uid().map(Uid::new).ok_or_else(|| Failure::new(Class::Unavailable, "namespace kube-system has no UID"))
+        let namespace = bounded(
+            self.deadline,
+            "get namespace kube-system",
+            api.get("kube-system"),
+        )
+        .await?;
+        namespace
+            .uid()
+            .map(Uid::new)
+            .ok_or_else(|| Failure::new(Class::Unavailable, "namespace kube-system has no UID"))
     }
 
     /// The Tenant as the API server has it now; `None` if it is gone.
     ///
     /// # Errors
     /// The API server's failure, classified.
-    pub async fn tenant(&self, namespace: &str, name: &str) -> Result<Option<PostgreSQLTenant>, Failure> {
-        bounded(self.deadline, "get postgresqltenants", self.tenants(namespace).get_opt(name)).await
+    pub async fn tenant(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<PostgreSQLTenant>, Failure> {
+        bounded(
+            self.deadline,
+            "get postgresqltenants",
+            self.tenants(namespace).get_opt(name),
+        )
+        .await
     }
 
     /// The Instance as the API server has it now; `None` if it is gone.
@@ -91,8 +112,14 @@ impl Cluster {
     ///
     /// # Errors
     /// The API server's failure, classified.
-    pub async fn tenant_is_alive(&self, namespace: &str, name: &str, uid: &Uid) -> Result<bool, Failure> {
-        let api: Api<PartialObjectMeta<PostgreSQLTenant>> = Api::namespaced(self.client.clone(), namespace);
+    pub async fn tenant_is_alive(
+        &self,
+        namespace: &str,
+        name: &str,
+        uid: &Uid,
+    ) -> Result<bool, Failure> {
+        let api: Api<PartialObjectMeta<PostgreSQLTenant>> =
+            Api::namespaced(self.client.clone(), namespace);
         let found = bounded(self.deadline, "get postgresqltenants", api.get_opt(name)).await?;
         Ok(found.is_some_and(|tenant| tenant.uid().as_deref() == Some(uid.as_str())))
     }
@@ -108,9 +135,19 @@ impl Cluster {
         let mut page = ListParams::default().limit(PAGE);
         loop {
             let list = bounded(self.deadline, "list postgresqltenants", api.list(&page)).await?;
-            for tenant in list.items.iter().filter(|tenant| tenant.spec.instance_ref == instance) {
+            for tenant in list
+                .items
+                .iter()
+                .filter(|tenant| tenant.spec.instance_ref == instance)
+            {
                 count += 1;
-                example.get_or_insert_with(|| format!("{}/{}", tenant.namespace().unwrap_or_default(), tenant.name_any()));
+                example.get_or_insert_with(|| {
+                    format!(
+                        "{}/{}",
+                        tenant.namespace().unwrap_or_default(),
+                        tenant.name_any()
+                    )
+                });
             }
             match list.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => page = ListParams::default().limit(PAGE).continue_token(&token),
@@ -123,9 +160,14 @@ impl Cluster {
     ///
     /// # Errors
     /// [`Class::Stale`] if the object changed since; else the API server's failure, classified.
-    pub async fn save_tenant(&self, read: &PostgreSQLTenant, status: &crds::PostgreSQLTenantStatus) -> Result<PostgreSQLTenant, Failure> {
+    pub async fn save_tenant(
+        &self,
+        read: &PostgreSQLTenant,
+        status: &crds::PostgreSQLTenantStatus,
+    ) -> Result<PostgreSQLTenant, Failure> {
         let api = self.tenants(&read.namespace().unwrap_or_default());
-        self.save_status(&api, read, status, "patch postgresqltenants/status").await
+        self.save_status(&api, read, status, "patch postgresqltenants/status")
+            .await
     }
 
     /// Writes an Instance's status under the resourceVersion of `read`.
@@ -138,40 +180,62 @@ impl Cluster {
         status: &crds::PostgreSQLInstanceStatus,
     ) -> Result<PostgreSQLInstance, Failure> {
         let api = Api::all(self.client.clone());
-        self.save_status(&api, read, status, "patch postgresqlinstances/status").await
+        self.save_status(&api, read, status, "patch postgresqlinstances/status")
+            .await
     }
 
     /// Puts our finalizer on a Tenant, or takes it off.
     ///
     /// # Errors
     /// As [`Cluster::save_tenant`].
-    pub async fn hold_tenant(&self, read: &PostgreSQLTenant, hold: bool) -> Result<PostgreSQLTenant, Failure> {
+    pub async fn hold_tenant(
+        &self,
+        read: &PostgreSQLTenant,
+        hold: bool,
+    ) -> Result<PostgreSQLTenant, Failure> {
         let api = self.tenants(&read.namespace().unwrap_or_default());
-        self.set_finalizer(&api, read, hold, "patch postgresqltenants").await
+        self.set_finalizer(&api, read, hold, "patch postgresqltenants")
+            .await
     }
 
     /// Puts our finalizer on an Instance, or takes it off.
     ///
     /// # Errors
     /// As [`Cluster::save_instance`].
-    pub async fn hold_instance(&self, read: &PostgreSQLInstance, hold: bool) -> Result<PostgreSQLInstance, Failure> {
+    pub async fn hold_instance(
+        &self,
+        read: &PostgreSQLInstance,
+        hold: bool,
+    ) -> Result<PostgreSQLInstance, Failure> {
         let api = Api::all(self.client.clone());
-        self.set_finalizer(&api, read, hold, "patch postgresqlinstances").await
+        self.set_finalizer(&api, read, hold, "patch postgresqlinstances")
+            .await
     }
 
     /// The admin's login from the Secret that the Instance names.
     ///
     /// # Errors
     /// [`Class::Authentication`] if Secret or key is missing or empty; else the API server's failure, classified.
-    pub async fn admin_credential(&self, reference: &CredentialReference) -> Result<AdminCredential, Failure> {
+    pub async fn admin_credential(
+        &self,
+        reference: &CredentialReference,
+    ) -> Result<AdminCredential, Failure> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.namespace);
         let name = reference.name.as_str();
         let missing = |what: String| Failure::new(Class::Authentication, what);
         let secret = bounded(self.deadline, "get secrets", api.get_opt(name))
             .await?
-            .ok_or_else(|| missing(format!("the admin Secret {}/{name} does not exist", self.namespace)))?;
+            .ok_or_else(|| {
+                missing(format!(
+                    "the admin Secret {}/{name} does not exist",
+                    self.namespace
+                ))
+            })?;
         let mut data = secret.data.unwrap_or_default();
-        let mut take = |key: &str| take_key(&mut data, key).map_err(|why| missing(format!("the admin Secret {}/{name} {why}", self.namespace)));
+        let mut take = |key: &str| {
+            take_key(&mut data, key)
+                .map_err(|why| missing(format!("the admin Secret {}/{name} {why}", self.namespace)))
+        };
         let username = take(reference.username_key.as_str())?;
         let password = take(reference.password_key.as_str())?;
         Ok(AdminCredential::new(username, password))
@@ -181,25 +245,52 @@ impl Cluster {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    async fn save_status<K, S>(&self, api: &Api<K>, read: &K, status: &S, verb: &'static str) -> Result<K, Failure>
+    async fn save_status<K, S>(
+        &self,
+        api: &Api<K>,
+        read: &K,
+        status: &S,
+        verb: &'static str,
+    ) -> Result<K, Failure>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
         S: Serialize,
     {
         let patch = locked_patch(read, "/status", &json!(status))?;
-        bounded(self.deadline, verb, api.patch_status(&read.name_any(), &writer(), &patch)).await
+        bounded(
+            self.deadline,
+            verb,
+            api.patch_status(&read.name_any(), &writer(), &patch),
+        )
+        .await
     }
 
-    async fn set_finalizer<K>(&self, api: &Api<K>, read: &K, hold: bool, verb: &'static str) -> Result<K, Failure>
+    async fn set_finalizer<K>(
+        &self,
+        api: &Api<K>,
+        read: &K,
+        hold: bool,
+        verb: &'static str,
+    ) -> Result<K, Failure>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
     {
-        let mut finalizers: Vec<&str> = read.finalizers().iter().map(String::as_str).filter(|name| *name != FINALIZER).collect();
+        let mut finalizers: Vec<&str> = read
+            .finalizers()
+            .iter()
+            .map(String::as_str)
+            .filter(|name| *name != FINALIZER)
+            .collect();
         if hold {
             finalizers.push(FINALIZER);
         }
         let patch = locked_patch(read, "/metadata/finalizers", &json!(finalizers))?;
-        bounded(self.deadline, verb, api.patch(&read.name_any(), &writer(), &patch)).await
+        bounded(
+            self.deadline,
+            verb,
+            api.patch(&read.name_any(), &writer(), &patch),
+        )
+        .await
     }
 }
 
@@ -209,12 +300,19 @@ pub fn is_held<K: ResourceExt>(object: &K) -> bool {
 }
 
 fn writer() -> PatchParams {
-    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+    PatchParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    }
 }
 
 /// Sets one path whole, only if the object is still the one that was read: writing its own resourceVersion makes the API
 /// server compare it, and answer 409 otherwise.
-fn locked_patch<K: Resource>(read: &K, path: &str, value: &serde_json::Value) -> Result<Patch<()>, Failure> {
+fn locked_patch<K: Resource>(
+    read: &K,
+    path: &str,
+    value: &serde_json::Value,
+) -> Result<Patch<()>, Failure> {
     let version = read.meta().resource_version.clone();
     let operations = json!([
         {"op": "add", "path": "/metadata/resourceVersion", "value": version},
@@ -225,8 +323,14 @@ fn locked_patch<K: Resource>(read: &K, path: &str, value: &serde_json::Value) ->
         .map_err(|_| Failure::new(Class::Rejected, "the status could not be encoded"))
 }
 
-fn take_key(data: &mut BTreeMap<String, k8s_openapi::ByteString>, key: &str) -> Result<SecretString, String> {
-    let bytes = data.remove(key).ok_or_else(|| format!("has no key {key}"))?.0;
+fn take_key(
+    data: &mut BTreeMap<String, k8s_openapi::ByteString>,
+    key: &str,
+) -> Result<SecretString, String> {
+    let bytes = data
+        .remove(key)
+        .ok_or_else(|| format!("has no key {key}"))?
+        .0;
     let text = String::from_utf8(bytes).map_err(|_| format!("key {key} is not UTF-8"))?;
     if text.is_empty() {
         return Err(format!("key {key} is empty"));
