@@ -103,7 +103,7 @@ impl Work for EndSessions<'_> {
         let claim = self.0;
         let transaction = begin(session.client, &self.name()).await?;
         let recorded = lock_row(&transaction, claim).await?;
-        let role = own_role(&transaction, claim, recorded, session.major).await?;
+        let role = own_role(&transaction, claim, recorded).await?;
         let database = own_database(&transaction, claim, recorded, role.as_ref()).await?;
         commit(transaction, &self.name()).await?;
         let Some(database) = database else {
@@ -116,7 +116,8 @@ impl Work for EndSessions<'_> {
                JOIN pg_catalog.pg_roles u ON u.oid = a.usesysid
                JOIN pg_catalog.pg_roles me ON me.rolname = CURRENT_USER
               WHERE d.oid = $1 AND (me.rolsuper OR NOT u.rolsuper)
-                AND (pg_catalog.pg_has_role(u.oid, 'USAGE') OR pg_catalog.pg_has_role('pg_signal_backend', 'USAGE'))"
+                AND (u.rolname = $2 OR pg_catalog.pg_has_role(u.oid, 'USAGE')
+                     OR pg_catalog.pg_has_role('pg_signal_backend', 'USAGE'))"
         );
         for _ in 0..LOOKS {
             if of(session.client, database.oid).await?.sessions() == 0 {
@@ -124,7 +125,7 @@ impl Work for EndSessions<'_> {
             }
             session
                 .client
-                .all(&self.name(), &end, &[&database.oid])
+                .all(&self.name(), &end, &[&database.oid, &claim.role.as_str()])
                 .await?;
             tokio::time::sleep(LOOK_AGAIN).await;
         }
@@ -158,7 +159,7 @@ mod tests {
             .unwrap()
         {
             Problem::Told(failure) => failure,
-            Problem::Server { step, .. } => panic!("{step}"),
+            other => panic!("{other}"),
         };
         let failure = text(vec![
             clause(1, 4711, Some("postgres"), "psql"),

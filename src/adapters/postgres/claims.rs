@@ -117,7 +117,7 @@ impl InsertClaim<'_> {
             Problem::Server { source, .. } => {
                 source.as_db_error().and_then(|error| error.constraint())
             }
-            Problem::Told(_) => None,
+            Problem::Told(_) | Problem::Doubtful(_) => None,
         };
         let what = match constraint {
             Some("claim_database") => format!("database {} is claimed", self.0.database),
@@ -145,7 +145,7 @@ impl Work for RecordDatabase<'_> {
     async fn run(&self, session: Session<'_>) -> Result<(), Problem> {
         let transaction = begin(session.client, &self.name()).await?;
         let recorded = lock_row(&transaction, self.claim).await?;
-        let role = present_role(&transaction, self.claim, recorded, session.major).await?;
+        let role = present_role(&transaction, self.claim, recorded).await?;
         let database = present_database(&transaction, self.claim, recorded, &role).await?;
         if database.oid != self.oid {
             let text = format!("{}: it is another database than a moment ago", self.name());
@@ -220,12 +220,14 @@ impl Work for ReleaseClaim<'_> {
             return Ok(());
         }
         let recorded = lock_row(&transaction, self.0).await?;
-        // A role of that name that is not ours is none of our business any more.
-        if let Ok(Some(_)) = own_role(&transaction, self.0, recorded, session.major).await {
-            return Err(Problem::told(
-                Class::Stale,
-                format!("{}: role {} is still there", self.name(), self.0.role),
-            ));
+        match own_role(&transaction, self.0, recorded).await {
+            Ok(Some(_)) => {
+                let text = format!("{}: role {} is still there", self.name(), self.0.role);
+                return Err(Problem::told(Class::Stale, text));
+            }
+            // A role of that name that is not ours is none of our business any more.
+            Ok(None) | Err(Problem::Told(_)) => {}
+            Err(problem) => return Err(problem),
         }
         let delete =
             "DELETE FROM tenantry.claim WHERE tenant_uid = $1 AND frozen_policy = 'Delete'";

@@ -224,22 +224,7 @@ pub(super) fn access_failure(endpoint: &Endpoint, error: &Error) -> Failure {
         return Failure::new(Class::Authentication, refusal_text(&place, refusal));
     }
     let Some(code) = error.code() else {
-        // The client library tells what it finds itself by these words alone.
-        return match error.to_string().as_str() {
-            "authentication error" => Failure::new(
-                Class::Authentication,
-                format!(
-                    "login at {place}: the server does not complete SCRAM-SHA-256 as it should"
-                ),
-            ),
-            "error encoding message to server" => Failure::new(
-                Class::Authentication,
-                format!(
-                    "login at {place}: the admin Secret holds a NUL byte, which no user name or password may have"
-                ),
-            ),
-            _ => could_not_connect(endpoint),
-        };
+        return uncoded_failure(endpoint, &place, error);
     };
     let database = endpoint.database();
     let step = format!("login at {place}");
@@ -272,6 +257,23 @@ pub(super) fn access_failure(endpoint: &Endpoint, error: &Error) -> Failure {
             ),
         ),
         _ => failure(&step, error),
+    }
+}
+
+/// The client library tells what it finds itself by these words alone.
+fn uncoded_failure(endpoint: &Endpoint, place: &str, error: &Error) -> Failure {
+    match error.to_string().as_str() {
+        "authentication error" => Failure::new(
+            Class::Authentication,
+            format!("login at {place}: the server does not complete SCRAM-SHA-256 as it should"),
+        ),
+        "error encoding message to server" => Failure::new(
+            Class::Authentication,
+            format!(
+                "login at {place}: the admin Secret holds a NUL byte, which no user name or password may have"
+            ),
+        ),
+        _ => could_not_connect(endpoint),
     }
 }
 

@@ -4,7 +4,7 @@
 //! then says is checked against what is there. Decides nothing about when.
 
 use domain::tenancy::claim::Claim;
-use domain::tenancy::failure::Class;
+use domain::tenancy::failure::{Class, Failure};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
@@ -32,7 +32,7 @@ impl Work for CreateDatabase<'_> {
 
     async fn run(&self, session: Session<'_>) -> Result<(), Problem> {
         let claim = self.0;
-        let (recorded, role) = prove_role(session.client, claim, session.major).await?;
+        let (recorded, role) = prove_role(session.client, claim).await?;
         if own_database(session.client, claim, recorded, Some(&role))
             .await?
             .is_some()
@@ -73,15 +73,11 @@ impl Work for CreateDatabase<'_> {
 }
 
 /// The row, locked for a moment, and the role that the database belongs to.
-async fn prove_role(
-    client: &mut Client,
-    claim: &Claim,
-    major: u16,
-) -> Result<(Recorded, LiveRole), Problem> {
+async fn prove_role(client: &mut Client, claim: &Claim) -> Result<(Recorded, LiveRole), Problem> {
     const STEP: &str = "verifying ownership";
     let transaction = begin(client, STEP).await?;
     let recorded = lock_row(&transaction, claim).await?;
-    let role = present_role(&transaction, claim, recorded, major).await?;
+    let role = present_role(&transaction, claim, recorded).await?;
     commit(transaction, STEP).await?;
     Ok((recorded, role))
 }
@@ -100,11 +96,12 @@ impl Work for CloseDatabase<'_> {
         let claim = self.0;
         let transaction = begin(session.client, &self.name()).await?;
         let recorded = lock_row(&transaction, claim).await?;
-        let role = present_role(&transaction, claim, recorded, session.major).await?;
+        let role = present_role(&transaction, claim, recorded).await?;
         present_database(&transaction, claim, recorded, &role).await?;
         transaction
             .run(&self.name(), &sql::close_database(&claim.database), &[])
             .await?;
+        // A revocation without the right to it is only a warning to the server.
         let open = live_database(&transaction, claim)
             .await?
             .is_some_and(|database| database.public_access);
@@ -113,7 +110,7 @@ impl Work for CloseDatabase<'_> {
                 "{}: PUBLIC still has CONNECT or TEMPORARY, granted by another role than the owner: as a superuser revoke it",
                 self.name()
             );
-            return Err(Problem::told(Class::Blocked, text));
+            return Err(Problem::Doubtful(Failure::new(Class::Blocked, text)));
         }
         commit(transaction, &self.name()).await
     }
@@ -133,7 +130,7 @@ impl Work for RepairDatabase<'_> {
         let claim = self.0;
         let transaction = begin(session.client, &self.name()).await?;
         let recorded = lock_row(&transaction, claim).await?;
-        let role = present_role(&transaction, claim, recorded, session.major).await?;
+        let role = present_role(&transaction, claim, recorded).await?;
         let database = present_database(&transaction, claim, recorded, &role).await?;
         if database.connection_limit == -2 {
             let text = format!(
@@ -185,7 +182,7 @@ impl Work for DropDatabase<'_> {
 
     async fn run(&self, session: Session<'_>) -> Result<(), Problem> {
         let claim = self.0;
-        let Some(database) = self.prove(session.client, session.major).await? else {
+        let Some(database) = self.prove(session.client).await? else {
             return Ok(());
         };
         match session
@@ -212,15 +209,11 @@ impl Work for DropDatabase<'_> {
 
 impl DropDatabase<'_> {
     /// Proof, and the template mark off, with which no drop succeeds and which the owner can set.
-    async fn prove(
-        &self,
-        client: &mut Client,
-        major: u16,
-    ) -> Result<Option<LiveDatabase>, Problem> {
+    async fn prove(&self, client: &mut Client) -> Result<Option<LiveDatabase>, Problem> {
         let claim = self.0;
         let transaction = begin(client, &self.name()).await?;
         let recorded = lock_row(&transaction, claim).await?;
-        let role = own_role(&transaction, claim, recorded, major).await?;
+        let role = own_role(&transaction, claim, recorded).await?;
         let database = own_database(&transaction, claim, recorded, role.as_ref()).await?;
         if database
             .as_ref()

@@ -10,7 +10,8 @@ use tokio_postgres::{Error, Row};
 
 use super::connect::access_failure;
 use super::extensions::Catalog;
-use super::pool::{Lease, Server};
+use super::observe::IS_MEMBER;
+use super::pool::Server;
 use super::registry::{Found, find};
 use super::session::NONCE_SETTING;
 use super::sql;
@@ -21,6 +22,8 @@ use super::work::{Session, Work};
 
 /// The oldest supported version, as `server_version_num`.
 const OLDEST: i32 = 130_000;
+/// Since this version a grant says whether its member has the role's rights; before it, the member's `INHERIT` does.
+const GRANTS_INHERIT: i32 = 160_000;
 
 const LOOK: &str = "\
 SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4 AS version,
@@ -111,7 +114,8 @@ impl Look {
         let attributes = [
             (self.create_database, "CREATEDB"),
             (self.create_role, "CREATEROLE"),
-            (self.inherit, "INHERIT"),
+            // Since 16 the grant itself gives the rights.
+            (self.inherit || self.version >= GRANTS_INHERIT, "INHERIT"),
         ];
         let missing: Vec<&str> = attributes
             .into_iter()
@@ -246,11 +250,13 @@ impl Work for ProbeRights {
             let step = format!("trying out the admin's rights: it cannot {what}");
             transaction.run(&step, &statement, &[]).await?;
         }
-        let member = "SELECT pg_catalog.pg_has_role(r.oid, 'USAGE') AND pg_catalog.pg_has_role(r.oid, $2) AS member
-                        FROM pg_catalog.pg_roles r WHERE r.rolname = $1";
-        let parameters: super::statement::Parameters<'_> =
-            &[&self.role.as_str(), &sql::owner_membership(major)];
-        let row = transaction.one(&self.name(), member, parameters).await?;
+        let member = format!(
+            "SELECT {IS_MEMBER} AS member FROM pg_catalog.pg_roles r JOIN pg_catalog.pg_roles me ON me.rolname = CURRENT_USER
+              WHERE r.rolname = $1"
+        );
+        let row = transaction
+            .one(&self.name(), &member, &[&self.role.as_str()])
+            .await?;
         if !super::registry::flag(&row, "member")? {
             let text = "the admin is a member of a role that it made, but without its rights: as a superuser run ALTER ROLE <admin \
                         role> INHERIT";
@@ -279,39 +285,14 @@ impl Server {
             self.forget_idle();
         }
         let endpoint = self.dialer.endpoint();
-        let lease: Lease = match self.lease().await {
-            Ok(lease) => lease,
-            Err(failure) => {
-                seen.access = Check::Failed(failure);
-                return seen;
-            }
-        };
-        seen.access = Check::Passed;
-        let looked = match self
-            .perform_on(lease, settings, &Inspect { endpoint })
-            .await
-        {
-            Ok(Ok(looked)) => looked,
-            Ok(Err(Problem::Server { step, source })) if source.code().is_none() => {
-                // What broke the conversation (a guard, say) is told as at the login.
-                tracing::debug!(%step, "the connection broke");
-                seen.metadata = Check::Failed(access_failure(endpoint, &source));
-                return seen;
-            }
-            Ok(Err(problem)) => {
-                seen.metadata = Check::Failed(problem.into_failure());
-                return seen;
-            }
-            Err(failure) => {
-                seen.metadata = Check::Failed(failure);
-                return seen;
-            }
-        };
-        let Seen {
+        let Some(Seen {
             look,
             found,
             catalog,
-        } = looked;
+        }) = self.look(settings, &mut seen).await
+        else {
+            return seen;
+        };
         seen.server_version = Some(quoted(&look.version_text));
         seen.metadata = look.metadata(endpoint, self.dialer.nonce());
         if seen.metadata != Check::Passed {
@@ -334,5 +315,43 @@ impl Server {
             };
         }
         seen
+    }
+
+    /// The reading, with access and what broke it noted; once more if a pooled connection turns out to be dead.
+    async fn look(
+        &self,
+        settings: &PostgresSettings,
+        seen: &mut CapabilityObservation,
+    ) -> Option<Seen> {
+        let endpoint = self.dialer.endpoint();
+        let mut second = false;
+        loop {
+            let lease = match self.lease().await {
+                Ok(lease) => lease,
+                Err(failure) => {
+                    seen.access = Check::Failed(failure);
+                    return None;
+                }
+            };
+            seen.access = Check::Passed;
+            let failure = match self
+                .perform_on(lease, settings, &Inspect { endpoint })
+                .await
+            {
+                Ok(Ok(looked)) => return Some(looked),
+                Ok(Err(problem)) if problem.lost_connection() && !second => {
+                    second = true;
+                    continue;
+                }
+                // What broke the conversation (a guard, say) is told as at the login.
+                Ok(Err(Problem::Server { source, .. })) if source.code().is_none() => {
+                    access_failure(endpoint, &source)
+                }
+                Ok(Err(problem)) => problem.into_failure(),
+                Err(failure) => failure,
+            };
+            seen.metadata = Check::Failed(failure);
+            return None;
+        }
     }
 }

@@ -9,7 +9,7 @@ use domain::tenancy::failure::Class;
 use tokio_postgres::{Error, Row};
 
 use super::registry::{COLUMNS, claim_of, current_version, registry_missing};
-use super::sql::{owner_membership, uid_in_comment};
+use super::sql::uid_in_comment;
 use super::sqlstate::Problem;
 use super::statement::Statements as _;
 use super::target::ServerQuery;
@@ -31,11 +31,20 @@ const CONNECTABLE: &str = "\
 d.datallowconn AND d.datconnlimit <> 0 AND d.datconnlimit <> -2
        AND pg_catalog.has_database_privilege(d.datdba, d.oid, 'CONNECT')";
 
-/// Of the role `r`; `$7` is the kind of membership that ownership needs.
+/// True if the admin `me` is a member of role `r`, with its rights and able to give it a database. Read from the catalog itself:
+/// what `pg_has_role` says comes from a cache of the session, which can miss a membership that another session granted just
+/// while it was filled. The options exist since version 16; before it the admin's own `INHERIT` counts.
+pub(super) const IS_MEMBER: &str = "\
+(me.rolsuper OR EXISTS (
+          SELECT FROM pg_catalog.pg_auth_members m, pg_catalog.to_jsonb(m) AS j
+           WHERE m.roleid = r.oid AND m.member = me.oid
+             AND COALESCE((j ->> 'inherit_option')::pg_catalog.bool, me.rolinherit)
+             AND COALESCE((j ->> 'set_option')::pg_catalog.bool, true)))";
+
+/// Of the role `r`.
 const ROLE_FACTS: &str = "\
 r.oid AS r_oid, r.rolcanlogin, r.rolsuper, COALESCE(r.rolvaliduntil <= pg_catalog.clock_timestamp(), false) AS expired,
-       pg_catalog.shobj_description(r.oid, 'pg_authid') AS comment,
-       pg_catalog.pg_has_role(r.oid, 'USAGE') AND pg_catalog.pg_has_role(r.oid, $7) AS member";
+       pg_catalog.shobj_description(r.oid, 'pg_authid') AS comment";
 
 fn statement() -> String {
     format!(
@@ -47,7 +56,7 @@ fn statement() -> String {
                   COALESCE((SELECT o.role FROM claims o WHERE o.tenant_uid = $1), $3) AS role
          )
          SELECT (SELECT m.version FROM tenantry.marker m) AS registry_version, $3 = CURRENT_USER AS is_admin,
-                {ROLE_FACTS},
+                {ROLE_FACTS}, {IS_MEMBER} AS member,
                 d.oid AS d_oid, d.datdba, d.datdba = me.oid AS d_of_admin, {PUBLIC_ACCESS} AS public_access,
                 {CONNECTABLE} AS connectable,
                 (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity a WHERE {SESSIONS}) AS sessions,
@@ -75,21 +84,12 @@ impl Work for Observe<'_> {
         let (tenant, cluster) = (query.tenant_uid.as_str(), query.cluster_uid.as_str());
         let (database, role) = (query.database.as_str(), query.role.as_str());
         let (namespace, name) = (query.namespace.as_str(), query.name.as_str());
-        let membership = owner_membership(session.major);
         let rows = session
             .client
             .all(
                 STEP,
                 &statement(),
-                &[
-                    &tenant,
-                    &database,
-                    &role,
-                    &cluster,
-                    &namespace,
-                    &name,
-                    &membership,
-                ],
+                &[&tenant, &database, &role, &cluster, &namespace, &name],
             )
             .await
             .map_err(registry_missing)?;

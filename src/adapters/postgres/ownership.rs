@@ -6,8 +6,9 @@ use domain::tenancy::claim::Claim;
 use domain::tenancy::failure::Class;
 use tokio_postgres::{Error, Row};
 
+use super::observe::{IS_MEMBER, PUBLIC_ACCESS};
 use super::registry::registry_missing;
-use super::sql::{owner_membership, uid_in_comment};
+use super::sql::uid_in_comment;
 use super::sqlstate::Problem;
 use super::statement::Statements;
 
@@ -86,18 +87,14 @@ fn unreadable(source: Error) -> Problem {
 pub(super) async fn live_role(
     client: &impl Statements,
     claim: &Claim,
-    major: u16,
 ) -> Result<Option<LiveRole>, Problem> {
-    let (role, membership) = (claim.role.as_str(), owner_membership(major));
-    let row = client
-        .maybe(
-            STEP,
-            "SELECT r.oid, r.rolcanlogin, r.rolsuper, pg_catalog.shobj_description(r.oid, 'pg_authid') AS comment,
-                    pg_catalog.pg_has_role(r.oid, 'USAGE') AND pg_catalog.pg_has_role(r.oid, $2) AS member
-               FROM pg_catalog.pg_roles r WHERE r.rolname = $1",
-            &[&role, &membership],
-        )
-        .await?;
+    let sql = format!(
+        "SELECT r.oid, r.rolcanlogin, r.rolsuper, pg_catalog.shobj_description(r.oid, 'pg_authid') AS comment,
+                {IS_MEMBER} AS member
+           FROM pg_catalog.pg_roles r JOIN pg_catalog.pg_roles me ON me.rolname = CURRENT_USER
+          WHERE r.rolname = $1"
+    );
+    let row = client.maybe(STEP, &sql, &[&claim.role.as_str()]).await?;
     row.map(|row| {
         Ok(LiveRole {
             oid: row.try_get("oid")?,
@@ -120,10 +117,9 @@ pub(super) async fn live_database(
     let sql = format!(
         "SELECT d.oid, d.datdba, d.datdba = me.oid AS of_admin, d.datallowconn, d.datconnlimit, d.datistemplate,
                 pg_catalog.has_database_privilege(d.datdba, d.oid, 'CONNECT') AS owner_may_connect,
-                {} AS public_access
+                {PUBLIC_ACCESS} AS public_access
            FROM pg_catalog.pg_database d JOIN pg_catalog.pg_roles me ON me.rolname = CURRENT_USER
-          WHERE d.datname = $1",
-        super::observe::PUBLIC_ACCESS
+          WHERE d.datname = $1"
     );
     let row = client.maybe(STEP, &sql, &[&database]).await?;
     row.map(|row| {
@@ -159,9 +155,8 @@ pub(super) async fn own_role(
     client: &impl Statements,
     claim: &Claim,
     recorded: Recorded,
-    major: u16,
 ) -> Result<Option<LiveRole>, Problem> {
-    let role = live_role(client, claim, major).await?;
+    let role = live_role(client, claim).await?;
     if role
         .as_ref()
         .is_some_and(|role| !role.is_of(claim, recorded))
@@ -180,9 +175,8 @@ pub(super) async fn present_role(
     client: &impl Statements,
     claim: &Claim,
     recorded: Recorded,
-    major: u16,
 ) -> Result<LiveRole, Problem> {
-    let role = own_role(client, claim, recorded, major).await?;
+    let role = own_role(client, claim, recorded).await?;
     role.ok_or_else(|| Problem::told(Class::Stale, format!("role {} is gone", claim.role)))
 }
 

@@ -196,6 +196,13 @@ impl Lease {
             .map(|object| object.deref_mut().deref_mut())
     }
 
+    /// Closed: nothing runs on it, and nobody shall use it again.
+    pub(super) fn discard(mut self) {
+        if let Some(object) = self.object.take() {
+            drop(Object::take(object));
+        }
+    }
+
     /// Back into the pool, for the next one.
     pub(super) fn give_back(mut self) {
         self.object = None;

@@ -33,10 +33,7 @@ impl Work for CreateRole<'_> {
         let transaction = begin(session.client, &self.name()).await?;
         let recorded = lock_row(&transaction, claim).await?;
         // An earlier attempt whose answer was lost; what it lacks is for the next round to see.
-        if own_role(&transaction, claim, recorded, session.major)
-            .await?
-            .is_some()
-        {
+        if own_role(&transaction, claim, recorded).await?.is_some() {
             return Ok(());
         }
         let create = sql::create_role(&claim.role, self.verifier);
@@ -98,7 +95,7 @@ impl Work for SetVerifier<'_> {
         let claim = self.claim;
         let transaction = begin(session.client, &self.name()).await?;
         let recorded = lock_row(&transaction, claim).await?;
-        let role = present_role(&transaction, claim, recorded, session.major).await?;
+        let role = present_role(&transaction, claim, recorded).await?;
         alter(
             &transaction,
             claim,
@@ -136,7 +133,7 @@ impl Work for RepairRole<'_> {
         let claim = self.0;
         let transaction = begin(session.client, &self.name()).await?;
         let recorded = lock_row(&transaction, claim).await?;
-        let role = present_role(&transaction, claim, recorded, session.major).await?;
+        let role = present_role(&transaction, claim, recorded).await?;
         if !role.can_login {
             alter(
                 &transaction,
@@ -187,7 +184,7 @@ impl Work for ForbidLogin<'_> {
         let claim = self.0;
         let transaction = begin(session.client, &self.name()).await?;
         let recorded = lock_row(&transaction, claim).await?;
-        let Some(role) = own_role(&transaction, claim, recorded, session.major).await? else {
+        let Some(role) = own_role(&transaction, claim, recorded).await? else {
             return Ok(());
         };
         if role.can_login {
@@ -221,7 +218,7 @@ impl Work for DropRole<'_> {
         let major = session.major;
         let transaction = begin(session.client, &self.name()).await?;
         let recorded = lock_row(&transaction, claim).await?;
-        let Some(role) = own_role(&transaction, claim, recorded, major).await? else {
+        let Some(role) = own_role(&transaction, claim, recorded).await? else {
             return Ok(());
         };
         let dropped = alter(

@@ -64,15 +64,6 @@ pub(super) fn grant_to_self(role: &str, major: u16) -> String {
     format!("GRANT {} TO CURRENT_USER{options}", escape_identifier(role))
 }
 
-/// The kind of membership that `CREATE DATABASE … OWNER` asks for, as `pg_has_role` names it.
-pub(super) fn owner_membership(major: u16) -> &'static str {
-    if major >= GRANTS_HAVE_OPTIONS {
-        "SET"
-    } else {
-        "MEMBER"
-    }
-}
-
 /// What a superuser must run so that the admin can administer a role that it did not make itself (after a restore, say).
 pub(super) fn admin_remedy(role: &str, major: u16) -> String {
     let options = if major >= GRANTS_HAVE_OPTIONS {

@@ -22,6 +22,9 @@ pub(super) enum Problem {
     /// Judged already.
     #[error(transparent)]
     Told(Failure),
+    /// Judged, but a new session may see it otherwise.
+    #[error(transparent)]
+    Doubtful(Failure),
 }
 
 impl Problem {
@@ -33,7 +36,7 @@ impl Problem {
     pub(super) fn code(&self) -> Option<&SqlState> {
         match self {
             Self::Server { source, .. } => source.code(),
-            Self::Told(_) => None,
+            Self::Told(_) | Self::Doubtful(_) => None,
         }
     }
 
@@ -56,20 +59,30 @@ impl Problem {
             || (*code == SqlState::INTERNAL_ERROR && error.message().starts_with("tuple concurrently"))
     }
 
+    /// True if it may be this session that is wrong: a server caches per session whose member the admin is, and such a cache can miss
+    /// a membership that was granted just while it was filled. A new session has a new cache.
+    pub(super) fn doubts_session(&self) -> bool {
+        match self {
+            Self::Server { .. } => self.is(&[SqlState::INSUFFICIENT_PRIVILEGE]),
+            Self::Told(failure) => failure.class == Class::Privileges,
+            Self::Doubtful(_) => true,
+        }
+    }
+
     /// True if the connection broke, rather than the statement.
     pub(super) fn lost_connection(&self) -> bool {
         match self {
             Self::Server { source, .. } => source
                 .code()
                 .is_none_or(|code| code.code().starts_with("08") || code.code().starts_with("57P")),
-            Self::Told(_) => false,
+            Self::Told(_) | Self::Doubtful(_) => false,
         }
     }
 
     /// As a port's failure.
     pub(super) fn into_failure(self) -> Failure {
         match self {
-            Self::Told(failure) => failure,
+            Self::Told(failure) | Self::Doubtful(failure) => failure,
             Self::Server { step, source } => failure(&step, &source),
         }
     }

@@ -36,7 +36,7 @@ impl Work for ProveDatabase<'_> {
     async fn run(&self, session: Session<'_>) -> Result<u32, Problem> {
         let transaction = begin(session.client, &self.name()).await?;
         let recorded = lock_row(&transaction, self.0).await?;
-        let role = present_role(&transaction, self.0, recorded, session.major).await?;
+        let role = present_role(&transaction, self.0, recorded).await?;
         let database = present_database(&transaction, self.0, recorded, &role).await?;
         commit(transaction, &self.name()).await?;
         Ok(database.oid)

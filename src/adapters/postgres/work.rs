@@ -1,6 +1,7 @@
 //! How one piece of work on a management database is carried out: a connection, a deadline, another attempt if it was bad luck.
 //!
-//! Decides what is tried again (a concurrent change of the same catalog row, a deadlock) and what happens at a deadline: the
+//! Decides what is tried again (a concurrent change of the same catalog row, a deadlock, a right that this session may not have
+//! heard of, a pooled connection that was dead) and what happens at a deadline: the
 //! statement is cancelled, its connection dropped, and the caller reads the state again (D14). It knows no SQL.
 
 use std::time::Duration;
@@ -78,6 +79,11 @@ impl Server {
                     tokio::time::sleep(PAUSE * attempt).await;
                     attempt += 1;
                 }
+                Err(problem)
+                    if attempt == 1 && (problem.doubts_session() || problem.lost_connection()) =>
+                {
+                    attempt = ATTEMPTS;
+                }
                 Err(problem) => return Err(problem.into_failure()),
             }
         }
@@ -101,7 +107,10 @@ impl Server {
             return Err(late(&work.name()));
         };
         match &outcome {
-            Err(problem) if problem.lost_connection() => self.forget_idle(),
+            Err(problem) if problem.lost_connection() || problem.doubts_session() => {
+                lease.discard();
+                self.forget_idle();
+            }
             _ => lease.give_back(),
         }
         Ok(outcome)

@@ -216,6 +216,11 @@ async fn h23_a_hostile_server_gets_no_password_and_no_memory() {
     for (bytes, class, words) in [
         (clear_text, Class::Authentication, "clear text"),
         (gigabyte, Class::Authentication, "no PostgreSQL server"),
+        (
+            b"R\0\0\0\x0f\0\0\0\x0aPLAIN\0\0".to_vec(),
+            Class::Authentication,
+            "does not complete SCRAM-SHA-256",
+        ),
         (endless, Class::Authentication, "no PostgreSQL server"),
     ] {
         let (address, server) = fake(move |mut stream| {
@@ -247,7 +252,7 @@ async fn a_pooler_that_refuses_startup_options_is_told() {
     let world = World::empty().await;
     let refusal = b"SFATAL\0C08P01\0Munsupported startup parameter: options\0\0";
     let message = [
-        &[b'E'],
+        b"E".as_slice(),
         (u32::try_from(refusal.len()).unwrap() + 4)
             .to_be_bytes()
             .as_slice(),

@@ -181,8 +181,14 @@ async fn t3_a_foreign_database_role_or_claim_is_a_conflict_and_stays_as_it_is() 
     );
     assert_eq!(world.value("postgres", &secret).await, before);
     assert_eq!(second.claim().await.role_oid, None);
+}
 
-    // A second Tenant for the same names, by each of the three uniques.
+#[tokio::test]
+async fn d1_a_second_tenant_for_the_same_names_is_a_conflict_by_each_of_them() {
+    let world = World::new().await;
+    let (postgres, target) = (&world.postgres, &world.target);
+    let first = world.tenant();
+    first.claimed().await;
     for (database, role, name) in [
         (true, false, false),
         (false, true, false),

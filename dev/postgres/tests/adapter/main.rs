@@ -1,4 +1,4 @@
-//! The PostgreSQL adapter against a real server: TENANTRY_TEST_PG names the file that `examples/server.rs` wrote.
+//! The PostgreSQL adapter against a real server: `TENANTRY_TEST_PG` names the file that `examples/server.rs` wrote.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
