@@ -279,8 +279,7 @@ impl World {
 
     fn force_sync(&mut self) -> Done {
         self.api_writes += 1;
-        let projection = self.projection_mut();
-        (projection.force_sync, projection.written) = (Some(0), 0);
+        self.projection_mut().force_sync = Some(0);
         Ok(())
     }
 

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
+use e2e::bed::{self, Description};
 use e2e::world::tenantry::Tenantry;
 use e2e::{Bed, Options};
-use e2e::bed::{self, Description};
 
 /// The test bed: real Kubernetes API server, PostgreSQL, OpenBao and External Secrets Operator on loopback.
 #[derive(Parser)]

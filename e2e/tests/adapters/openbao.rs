@@ -1,24 +1,16 @@
 //! The client against a real OpenBao: entries from birth to removal, and what it says when something is wrong.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    missing_docs
-)]
-
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use dev_openbao::{Auth, Entry, OpenBao, OpenBaoSettings, generate_password};
 use domain::tenancy::facts::{EntryFact, EntryOwner};
 use domain::tenancy::failure::Class;
 use domain::tenancy::names::Uid;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
+use tenantry::adapters::openbao::{Auth, Entry, OpenBao, OpenBaoSettings, generate_password};
 
 /// A dev server of this test; it ends with it.
 struct Server {

@@ -1,9 +1,7 @@
 //! A login as a real service account: OpenBao asks the bed's API server who it is.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::time::Duration;
 
-use dev_openbao::{Auth, OpenBao, OpenBaoSettings, generate_password};
 use domain::tenancy::facts::{EntryFact, EntryOwner};
 use domain::tenancy::failure::Class;
 use domain::tenancy::names::Uid;
@@ -12,6 +10,7 @@ use e2e::bed::service_account_token;
 use e2e::world::objects::Namespace;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::{Api, ObjectMeta, PostParams};
+use tenantry::adapters::openbao::{Auth, OpenBao, OpenBaoSettings, generate_password};
 
 #[tokio::test]
 async fn case_41_a_service_account_logs_in_with_the_token_that_its_file_holds_then() {

@@ -1,17 +1,8 @@
 //! The ExternalSecret of a tenant on the bed: a real API server, External Secrets Operator and OpenBao.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    missing_docs
-)]
-
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use dev_projection::{FORCE_SYNC, Intent, Projections, Store, StoreKind};
 use domain::tenancy::endpoint::{AddressPolicy, Endpoint, EndpointDraft};
 use domain::tenancy::facts::{Projection, ProjectionFact, ProjectionReady, SecretFact};
 use domain::tenancy::failure::Class;
@@ -23,6 +14,7 @@ use jiff::Timestamp;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
+use tenantry::adapters::projection::{FORCE_SYNC, Intent, Projections, Store, StoreKind};
 
 const DEADLINE: Duration = Duration::from_secs(10);
 /// What a person may write by hand: everything that a format could trip over.

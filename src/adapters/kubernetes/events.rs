@@ -20,7 +20,8 @@ const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Writes events about objects.
 pub struct Events {
-    recorder: Recorder,
+    client: Client,
+    reporter: Reporter,
     noticed: Mutex<HashMap<Uid, String>>,
 }
 
@@ -33,7 +34,8 @@ impl Events {
             instance: std::env::var("POD_NAME").ok(),
         };
         Self {
-            recorder: Recorder::new(client, reporter),
+            client,
+            reporter,
             noticed: Mutex::new(HashMap::new()),
         }
     }
@@ -90,7 +92,10 @@ impl Events {
             action: "Reconcile".to_owned(),
             secondary: None,
         };
-        match tokio::time::timeout(DEADLINE, self.recorder.publish(&event, about)).await {
+        // A recorder of its own for each: one that lives on merges events of the same reason and keeps the first note only, so
+        // that what is said later would never be read.
+        let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
+        match tokio::time::timeout(DEADLINE, recorder.publish(&event, about)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "an event could not be written"),
             Err(_) => tracing::warn!("an event could not be written in time"),

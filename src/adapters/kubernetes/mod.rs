@@ -4,7 +4,7 @@
 //! ExternalSecrets and target Secrets are in [`super::projection`].
 
 pub mod events;
-pub mod failure;
+pub(in crate::adapters) mod failure;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -23,13 +23,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use self::failure::bounded;
+use self::failure::{Attempt, within};
 use super::postgres::AdminCredential;
 
 /// The finalizer on both kinds.
 pub const FINALIZER: &str = "database.ddupan.top/finalizer";
 /// Who our writes are attributed to.
 pub const FIELD_MANAGER: &str = "tenantry";
+const TENANTS: &str = "postgresqltenants";
+const INSTANCES: &str = "postgresqlinstances";
 /// Objects a page when a list is read.
 const PAGE: u32 = 500;
 
@@ -70,12 +72,15 @@ impl Cluster {
     /// The API server's failure, classified.
     pub async fn uid(&self) -> Result<Uid, Failure> {
         let api: Api<PartialObjectMeta<Namespace>> = Api::all(self.client.clone());
-        let namespace = bounded(
-            self.deadline,
-            "get namespace kube-system",
-            api.get("kube-system"),
-        )
-        .await?;
+        let namespace = self
+            .within(
+                "get",
+                "namespaces",
+                "",
+                "kube-system",
+                api.get("kube-system"),
+            )
+            .await?;
         namespace
             .uid()
             .map(Uid::new)
@@ -91,9 +96,11 @@ impl Cluster {
         namespace: &str,
         name: &str,
     ) -> Result<Option<PostgreSQLTenant>, Failure> {
-        bounded(
-            self.deadline,
-            "get postgresqltenants",
+        self.within(
+            "get",
+            TENANTS,
+            namespace,
+            name,
             self.tenants(namespace).get_opt(name),
         )
         .await
@@ -105,7 +112,8 @@ impl Cluster {
     /// The API server's failure, classified.
     pub async fn instance(&self, name: &str) -> Result<Option<PostgreSQLInstance>, Failure> {
         let api: Api<PostgreSQLInstance> = Api::all(self.client.clone());
-        bounded(self.deadline, "get postgresqlinstances", api.get_opt(name)).await
+        self.within("get", INSTANCES, "", name, api.get_opt(name))
+            .await
     }
 
     /// True if the Tenant of that name still has that UID.
@@ -120,7 +128,9 @@ impl Cluster {
     ) -> Result<bool, Failure> {
         let api: Api<PartialObjectMeta<PostgreSQLTenant>> =
             Api::namespaced(self.client.clone(), namespace);
-        let found = bounded(self.deadline, "get postgresqltenants", api.get_opt(name)).await?;
+        let found = self
+            .within("get", TENANTS, namespace, name, api.get_opt(name))
+            .await?;
         Ok(found.is_some_and(|tenant| tenant.uid().as_deref() == Some(uid.as_str())))
     }
 
@@ -134,7 +144,9 @@ impl Cluster {
         let (mut count, mut example) = (0, None);
         let mut page = ListParams::default().limit(PAGE);
         loop {
-            let list = bounded(self.deadline, "list postgresqltenants", api.list(&page)).await?;
+            let list = self
+                .within("list", TENANTS, "", "", api.list(&page))
+                .await?;
             for tenant in list
                 .items
                 .iter()
@@ -166,7 +178,7 @@ impl Cluster {
         status: &crds::PostgreSQLTenantStatus,
     ) -> Result<PostgreSQLTenant, Failure> {
         let api = self.tenants(&read.namespace().unwrap_or_default());
-        self.save_status(&api, read, status, "patch postgresqltenants/status")
+        self.save_status(&api, read, status, "postgresqltenants/status")
             .await
     }
 
@@ -180,7 +192,7 @@ impl Cluster {
         status: &crds::PostgreSQLInstanceStatus,
     ) -> Result<PostgreSQLInstance, Failure> {
         let api = Api::all(self.client.clone());
-        self.save_status(&api, read, status, "patch postgresqlinstances/status")
+        self.save_status(&api, read, status, "postgresqlinstances/status")
             .await
     }
 
@@ -194,8 +206,7 @@ impl Cluster {
         hold: bool,
     ) -> Result<PostgreSQLTenant, Failure> {
         let api = self.tenants(&read.namespace().unwrap_or_default());
-        self.set_finalizer(&api, read, hold, "patch postgresqltenants")
-            .await
+        self.set_finalizer(&api, read, hold, TENANTS).await
     }
 
     /// Puts our finalizer on an Instance, or takes it off.
@@ -208,8 +219,7 @@ impl Cluster {
         hold: bool,
     ) -> Result<PostgreSQLInstance, Failure> {
         let api = Api::all(self.client.clone());
-        self.set_finalizer(&api, read, hold, "patch postgresqlinstances")
-            .await
+        self.set_finalizer(&api, read, hold, INSTANCES).await
     }
 
     /// The admin's login from the Secret that the Instance names.
@@ -223,7 +233,8 @@ impl Cluster {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.namespace);
         let name = reference.name.as_str();
         let missing = |what: String| Failure::new(Class::Authentication, what);
-        let secret = bounded(self.deadline, "get secrets", api.get_opt(name))
+        let secret = self
+            .within("get", "secrets", &self.namespace, name, api.get_opt(name))
             .await?
             .ok_or_else(|| {
                 missing(format!(
@@ -241,6 +252,24 @@ impl Cluster {
         Ok(AdminCredential::new(username, password))
     }
 
+    /// One call, ended at the deadline and classified.
+    async fn within<T>(
+        &self,
+        verb: &'static str,
+        resource: &'static str,
+        namespace: &str,
+        name: &str,
+        call: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, Failure> {
+        let attempt = Attempt {
+            verb,
+            resource,
+            namespace,
+            name,
+        };
+        within(self.deadline, &attempt, call).await
+    }
+
     fn tenants(&self, namespace: &str) -> Api<PostgreSQLTenant> {
         Api::namespaced(self.client.clone(), namespace)
     }
@@ -250,17 +279,20 @@ impl Cluster {
         api: &Api<K>,
         read: &K,
         status: &S,
-        verb: &'static str,
+        resource: &'static str,
     ) -> Result<K, Failure>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
         S: Serialize,
     {
         let patch = locked_patch(read, "/status", &json!(status))?;
-        bounded(
-            self.deadline,
-            verb,
-            api.patch_status(&read.name_any(), &writer(), &patch),
+        let name = read.name_any();
+        self.within(
+            "patch",
+            resource,
+            &read.namespace().unwrap_or_default(),
+            &name,
+            api.patch_status(&name, &writer(), &patch),
         )
         .await
     }
@@ -270,7 +302,7 @@ impl Cluster {
         api: &Api<K>,
         read: &K,
         hold: bool,
-        verb: &'static str,
+        resource: &'static str,
     ) -> Result<K, Failure>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
@@ -285,10 +317,13 @@ impl Cluster {
             finalizers.push(FINALIZER);
         }
         let patch = locked_patch(read, "/metadata/finalizers", &json!(finalizers))?;
-        bounded(
-            self.deadline,
-            verb,
-            api.patch(&read.name_any(), &writer(), &patch),
+        let name = read.name_any();
+        self.within(
+            "patch",
+            resource,
+            &read.namespace().unwrap_or_default(),
+            &name,
+            api.patch(&name, &writer(), &patch),
         )
         .await
     }

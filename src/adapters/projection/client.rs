@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use serde_json::{Value, json};
 
-use super::failure::{Attempt, is_absent, is_unsupported};
+use super::super::kubernetes::failure::{Attempt, is_absent, is_unsupported};
 use super::{FIELD_MANAGER, FORCE_SYNC, Intent, body, observe, ownership, resource};
 
 /// A manager of its own, so that the annotation is not among the fields that we apply.

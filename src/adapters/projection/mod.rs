@@ -6,7 +6,6 @@
 mod body;
 mod client;
 mod compare;
-mod failure;
 mod observe;
 mod ownership;
 mod template;

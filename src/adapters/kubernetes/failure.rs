@@ -1,32 +1,53 @@
 //! What a Kubernetes error means: a class for rules and a text that names verb, resource and object. No server's text is passed
 //! on (H38).
 
+use std::time::Duration;
+
 use domain::tenancy::failure::{Class, Failure};
 use kube::core::Status;
 
+/// The group whose absence has a reason of its own.
+const PROJECTION_GROUP: &str = "external-secrets.io";
+
+/// Ends a call at the deadline and classifies what came back.
+///
+/// # Errors
+/// The classified failure.
+pub(in crate::adapters) async fn within<T>(
+    deadline: Duration,
+    attempt: &Attempt<'_>,
+    call: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, Failure> {
+    match tokio::time::timeout(deadline, call).await {
+        Ok(answer) => answer.map_err(|error| attempt.failed(&error)),
+        Err(_) => Err(attempt.late()),
+    }
+}
+
 /// What was tried on which object.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Attempt<'a> {
+pub(in crate::adapters) struct Attempt<'a> {
     /// The verb of RBAC.
-    pub(super) verb: &'static str,
+    pub(in crate::adapters) verb: &'static str,
     /// The resource as RBAC names it.
-    pub(super) resource: &'static str,
-    /// The namespace.
-    pub(super) namespace: &'a str,
+    pub(in crate::adapters) resource: &'static str,
+    /// The namespace; empty for an object without one.
+    pub(in crate::adapters) namespace: &'a str,
     /// The name.
-    pub(super) name: &'a str,
+    pub(in crate::adapters) name: &'a str,
 }
 
 impl Attempt<'_> {
     fn describe(&self) -> String {
+        let slash = if self.namespace.is_empty() { "" } else { "/" };
         format!(
-            "{} {} {}/{}",
+            "{} {} {}{slash}{}",
             self.verb, self.resource, self.namespace, self.name
         )
     }
 
     /// The failure of a call that has no answer yet.
-    pub(super) fn late(&self) -> Failure {
+    pub(in crate::adapters) fn late(&self) -> Failure {
         Failure::new(
             Class::Unavailable,
             format!(
@@ -37,7 +58,7 @@ impl Attempt<'_> {
     }
 
     /// The failure of an object that is not the one that was read.
-    pub(super) fn stale(&self) -> Failure {
+    pub(in crate::adapters) fn stale(&self) -> Failure {
         Failure::new(
             Class::Stale,
             format!(
@@ -48,7 +69,7 @@ impl Attempt<'_> {
     }
 
     /// The failure of an error.
-    pub(super) fn failed(&self, error: &kube::Error) -> Failure {
+    pub(in crate::adapters) fn failed(&self, error: &kube::Error) -> Failure {
         match error {
             kube::Error::Api(status) => self.refused(status),
             kube::Error::Auth(_) => Failure::new(
@@ -75,11 +96,15 @@ impl Attempt<'_> {
         } = self;
         let failure = |class, text: String| Failure::new(class, text);
         match status.code {
-            404 if is_unserved(status) => failure(
+            404 if is_unserved(status) && resource.ends_with(PROJECTION_GROUP) => failure(
                 Class::ProjectionUnsupported,
                 format!(
                     "the API server does not serve {resource} in version v1: install External Secrets Operator"
                 ),
+            ),
+            404 if is_unserved(status) => failure(
+                Class::Unavailable,
+                format!("the API server does not serve {resource}: install its CRD"),
             ),
             404 if is_namespace(status) => failure(
                 Class::NamespaceTerminating,
@@ -121,12 +146,12 @@ impl Attempt<'_> {
 }
 
 /// True if the object itself is what is missing.
-pub(super) fn is_absent(error: &kube::Error) -> bool {
+pub(in crate::adapters) fn is_absent(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404 && !is_unserved(status) && !is_namespace(status))
 }
 
 /// True if the API server knows no such resource; it then answers without naming an object.
-pub(super) fn is_unsupported(error: &kube::Error) -> bool {
+pub(in crate::adapters) fn is_unsupported(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404 && is_unserved(status))
 }
 
