@@ -54,10 +54,21 @@ impl World {
     async fn with(bed: Bed, tenantry: Tenantry, story: &str) -> Result<Self> {
         let namespace = Namespace::create(&bed, story).await?;
         let instance = namespace.name.clone();
-        let world = Self { bed, tenantry, namespace, instance };
-        world.bed.postgres().create_management_database(&world.management_database()).await?;
+        let world = Self {
+            bed,
+            tenantry,
+            namespace,
+            instance,
+        };
+        world
+            .bed
+            .postgres()
+            .create_management_database(&world.management_database())
+            .await?;
         let password = world.bed.postgres().admin_password()?;
-        world.create_admin_secret(&world.instance, ADMIN, &password).await?;
+        world
+            .create_admin_secret(&world.instance, ADMIN, &password)
+            .await?;
         world.apply(&world.instance_manifest()).await?.success()?;
         world.instance_is("True").await?;
         Ok(world)
@@ -78,13 +89,22 @@ impl World {
     /// The story's Instance as it is made at first.
     #[must_use]
     pub fn instance_manifest(&self) -> String {
-        self.instance_of(&self.instance, self.bed.postgres().description(), &self.management_database())
+        self.instance_of(
+            &self.instance,
+            self.bed.postgres().description(),
+            &self.management_database(),
+        )
     }
 
     /// An Instance for a server and a management database; its admin Secret has the Instance's name.
     #[must_use]
     pub fn instance_of(&self, name: &str, server: &PostgresDescription, database: &str) -> String {
-        let PostgresDescription { host, host_address, port, .. } = server;
+        let PostgresDescription {
+            host,
+            host_address,
+            port,
+            ..
+        } = server;
         format!(
             "apiVersion: {API_VERSION}\nkind: PostgreSQLInstance\nmetadata: {{name: {name}}}\nspec:\n  \
              endpoint: {{host: {host}, hostaddr: {host_address}, port: {port}, database: {database}}}\n  \
@@ -120,7 +140,9 @@ impl World {
 
     /// Applies a Tenant, which must be accepted, and waits until it is `Ready`.
     pub async fn ready_tenant(&self, name: &str, spec: &str) -> Result<DynamicObject> {
-        self.apply(&self.tenant_manifest(name, spec)).await?.success()?;
+        self.apply(&self.tenant_manifest(name, spec))
+            .await?
+            .success()?;
         self.tenant_ready(name).await
     }
 
@@ -149,7 +171,17 @@ impl World {
     /// `kubectl patch --type merge` of a Tenant; a refusal is in the output.
     pub async fn patch_tenant(&self, name: &str, patch: &Value) -> Result<Output> {
         let patch = patch.to_string();
-        let arguments = ["patch", "pgtenant", name, "-n", &self.namespace.name, "--type", "merge", "-p", &patch];
+        let arguments = [
+            "patch",
+            "pgtenant",
+            name,
+            "-n",
+            &self.namespace.name,
+            "--type",
+            "merge",
+            "-p",
+            &patch,
+        ];
         self.bed.kubectl().run(&arguments).await
     }
 
@@ -157,7 +189,19 @@ impl World {
     pub async fn patch_tenant_status(&self, name: &str, patch: &Value) -> Result<Output> {
         let patch = patch.to_string();
         let namespace = &self.namespace.name;
-        let arguments = ["patch", "pgtenant", name, "-n", namespace, "--subresource", "status", "--type", "merge", "-p", &patch];
+        let arguments = [
+            "patch",
+            "pgtenant",
+            name,
+            "-n",
+            namespace,
+            "--subresource",
+            "status",
+            "--type",
+            "merge",
+            "-p",
+            &patch,
+        ];
         self.bed.kubectl().run(&arguments).await
     }
 
@@ -173,10 +217,11 @@ impl World {
         objects::all(self.namespace.client(), API_VERSION, "PostgreSQLInstance")
     }
 
-    /// ExternalSecrets of the story's namespace.
+    /// Objects of kind `ExternalSecret` in the story's namespace.
     #[must_use]
     pub fn external_secrets(&self) -> Api<DynamicObject> {
-        self.namespace.objects("external-secrets.io/v1", "ExternalSecret")
+        self.namespace
+            .objects("external-secrets.io/v1", "ExternalSecret")
     }
 
     /// The derived name of a Tenant's ExternalSecret and Secret.
@@ -196,13 +241,21 @@ impl World {
         let root = self.bed.openbao().root()?;
         let path = self.entry_path(tenant);
         let metadata = vaultrs::kv2::read_metadata(&root, MOUNT, &path).await?;
-        Ok((metadata.current_version, vaultrs::kv2::read(&root, MOUNT, &path).await?))
+        Ok((
+            metadata.current_version,
+            vaultrs::kv2::read(&root, MOUNT, &path).await?,
+        ))
     }
 
     /// A login with the values of the Tenant's projected Secret, as an application would make it.
     pub async fn application(&self, tenant: &str) -> Result<Login> {
         let secret = self.namespace.secret(&self.secret_name(tenant)).await?;
-        let get = |key: &str| secret.get(key).cloned().with_context(|| format!("the Secret has no {key}"));
+        let get = |key: &str| {
+            secret
+                .get(key)
+                .cloned()
+                .with_context(|| format!("the Secret has no {key}"))
+        };
         Ok(Login {
             host: get("host")?,
             host_address: get("hostaddr")?,
@@ -238,23 +291,43 @@ impl World {
     }
 
     /// An admin Secret in Tenantry's namespace.
-    pub async fn create_admin_secret(&self, name: &str, username: &str, password: &str) -> Result<()> {
-        let secrets: Api<Secret> = Api::namespaced(self.namespace.client().clone(), SYSTEM_NAMESPACE);
+    pub async fn create_admin_secret(
+        &self,
+        name: &str,
+        username: &str,
+        password: &str,
+    ) -> Result<()> {
+        let secrets: Api<Secret> =
+            Api::namespaced(self.namespace.client().clone(), SYSTEM_NAMESPACE);
         let values = [("username", username), ("password", password)];
         let secret = Secret {
-            metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
-            string_data: Some(values.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()),
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                ..ObjectMeta::default()
+            },
+            string_data: Some(
+                values
+                    .iter()
+                    .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                    .collect(),
+            ),
             ..Secret::default()
         };
         let created = secrets.create(&PostParams::default(), &secret).await;
-        created.map(drop).with_context(|| format!("creating Secret {SYSTEM_NAMESPACE}/{name}"))
+        created
+            .map(drop)
+            .with_context(|| format!("creating Secret {SYSTEM_NAMESPACE}/{name}"))
     }
 }
 
 /// One text from a query as superuser of a server.
 pub async fn superuser(server: &Postgres, database: &str, sql: &str) -> Result<Option<String>> {
     let client = server.superuser(database).await?;
-    for message in client.simple_query(sql).await.with_context(|| format!("as superuser: {sql}"))? {
+    for message in client
+        .simple_query(sql)
+        .await
+        .with_context(|| format!("as superuser: {sql}"))?
+    {
         if let tokio_postgres::SimpleQueryMessage::Row(row) = message {
             return Ok(row.get(0).map(str::to_owned));
         }
