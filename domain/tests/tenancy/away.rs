@@ -175,6 +175,25 @@ fn d8_a_failing_external_secret_counts_after_ten_seconds_and_is_forced_at_most_o
 }
 
 #[test]
+fn d8_a_ready_tenant_whose_external_secret_begins_to_fail_is_looked_at_when_that_counts() {
+    let mut world = World::converged();
+    world.eso_down = true;
+    let projection = world.projection_mut();
+    (projection.ready, projection.failing) = (Some(false), 4);
+    let rested = world.run();
+    assert!(world.is_ready() && world.trace.is_empty());
+    assert_eq!(
+        rested.retry,
+        Retry::After(std::time::Duration::from_secs(6))
+    );
+    world.wait(6);
+    world.run();
+    world.wait(10);
+    world.run();
+    assert_eq!(world.reason(), "CredentialProjectionFailed");
+}
+
+#[test]
 fn d8_a_ready_true_of_an_older_generation_does_not_count() {
     let mut world = World::converged();
     world.projection_mut().tampered = true;

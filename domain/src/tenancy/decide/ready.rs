@@ -10,7 +10,9 @@ use super::projecting::PROJECTION_GRACE;
 use super::{Step, Tenant, Then};
 use crate::tenancy::claim::Claim;
 use crate::tenancy::effect::TenantEffect;
-use crate::tenancy::facts::{DatabaseFact, Facts, LoginFact, ProjectionReady, Seen, ServerFacts};
+use crate::tenancy::facts::{
+    DatabaseFact, Facts, LoginFact, Projection, ProjectionFact, ProjectionReady, Seen, ServerFacts,
+};
 use crate::tenancy::reason::{Ready, Reason, Retry};
 use crate::tenancy::tenant::{TenantPhase, TenantStatus};
 
@@ -49,7 +51,7 @@ impl Tenant {
             return Ok(step);
         }
         match self.known(&facts.login, "the login")? {
-            LoginFact::Accepted => Ok(self.converged(claim, database.oid)),
+            LoginFact::Accepted => Ok(self.converged(claim, database.oid, next_look(facts))),
             LoginFact::WrongPassword if may_resend(claim, server) => Ok(self.resend()),
             refused => Ok(self.login_refused(refused, claim, server)),
         }
@@ -154,7 +156,7 @@ impl Tenant {
     }
 
     /// Everything is proved.
-    fn converged(&self, claim: &Claim, oid: u32) -> Step {
+    fn converged(&self, claim: &Claim, oid: u32, retry: Retry) -> Step {
         let status = TenantStatus {
             phase: TenantPhase::Ready,
             observed_generation: Some(self.revision),
@@ -166,7 +168,18 @@ impl Tenant {
             )),
             ..self.named()
         };
-        self.save(status, Then::Rest(Retry::Slow))
+        self.save(status, Then::Rest(retry))
+    }
+}
+
+/// An ExternalSecret that fails since a moment ago does not count yet (D8), and ESO may not write for minutes: look when it does.
+fn next_look(facts: &Facts) -> Retry {
+    match &facts.projection {
+        Seen::Known(ProjectionFact::Present(Projection {
+            ready: ProjectionReady::False { age, .. },
+            ..
+        })) => Retry::After(PROJECTION_GRACE.saturating_sub(*age)),
+        _ => Retry::Slow,
     }
 }
 
