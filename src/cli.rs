@@ -60,7 +60,7 @@ pub struct ServingOptions {
     #[arg(long, env = "TENANTRY_TLS_KEY_FILE")]
     pub tls_key_file: PathBuf,
     /// How long requests and rounds in flight may take to end after SIGTERM.
-    #[arg(long, env = "TENANTRY_SHUTDOWN_GRACE", default_value = "5s", value_parser = parse_duration, value_name = "DURATION")]
+    #[arg(long, env = "TENANTRY_SHUTDOWN_GRACE", default_value = "4s", value_parser = parse_duration, value_name = "DURATION")]
     pub shutdown_grace: Duration,
 }
 

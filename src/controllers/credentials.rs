@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use domain::tenancy::failure::Failure;
-use domain::tenancy::instance::CredentialReference;
 use domain::tenancy::names::Uid;
+use domain::tenancy::registration::CredentialReference;
 
 use crate::adapters::kubernetes::Cluster;
 use crate::adapters::postgres::AdminCredential;

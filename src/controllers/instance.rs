@@ -11,12 +11,10 @@ use crds::PostgreSQLInstance;
 use domain::tenancy::capability::{CapabilityObservation, Check};
 use domain::tenancy::effect::{InstanceEffect, instance_status_id};
 use domain::tenancy::failure::Class;
-use domain::tenancy::instance::{
-    Checkpoint, Instance, InstanceDefinition, InstanceIdentity, InstanceSnapshot, Outcome,
-    RegistryPlan,
-};
+use domain::tenancy::instance::{Checkpoint, Instance, InstanceSnapshot, Outcome, RegistryPlan};
 use domain::tenancy::names::Uid;
 use domain::tenancy::reason::{Ready, Reason, Retry};
+use domain::tenancy::registration::{InstanceDefinition, InstanceIdentity};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};

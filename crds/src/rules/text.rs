@@ -4,7 +4,7 @@
 
 use domain::tenancy::admission::{Change, Recorded, review_instance, review_tenant};
 use domain::tenancy::endpoint::{AddressPolicy, EndpointDraft};
-use domain::tenancy::instance::InstanceDraft;
+use domain::tenancy::registration::InstanceDraft;
 use domain::tenancy::tenant::{DeletionPolicy, TenantDraft, TenantPhase};
 use domain::violation::Verdict;
 

@@ -1,15 +1,16 @@
 //! `PostgreSQLInstance` ↔ domain. Borrows what it can, and invents nothing: what the wire does not hold is absent.
 
 use domain::tenancy::endpoint::EndpointDraft;
-use domain::tenancy::instance::{Checkpoint, InstanceDraft, InstanceIdentity, InstanceSnapshot};
+use domain::tenancy::instance::{Checkpoint, InstanceSnapshot};
 use domain::tenancy::names::Uid;
+use domain::tenancy::registration::{InstanceDraft, InstanceIdentity};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::instance::{PostgreSQLInstance, PostgreSQLInstanceSpec, PostgreSQLInstanceStatus};
 use crate::condition::{self, Round};
 
 impl PostgreSQLInstanceSpec {
-    /// The spec for [`domain::tenancy::instance::InstanceDefinition::parse`] and for admission.
+    /// The spec for [`domain::tenancy::registration::InstanceDefinition::parse`] and for admission.
     #[must_use]
     pub fn draft(&self) -> InstanceDraft<'_> {
         let endpoint = &self.endpoint;

@@ -4,8 +4,8 @@
 //! asks no server, and an edit that changes no spec field always passes (D4).
 
 use super::endpoint::{AddressPolicy, SslMode};
-use super::instance::{InstanceDefinition, InstanceDraft};
 use super::reason::Reason;
+use super::registration::{InstanceDefinition, InstanceDraft};
 use super::tenant::{DeletionPolicy, TenantDefinition, TenantDraft, TenantPhase};
 use crate::violation::{Kind, Verdict, Violation};
 

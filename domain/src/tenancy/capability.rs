@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use super::endpoint::Endpoint;
 use super::failure::{Class, Failure};
-use super::instance::{CredentialReference, not_observed};
 use super::names::{ExtensionName, Uid};
+use super::registration::CredentialReference;
 
 /// What an observation was made of; one of another target is refused and changes nothing (I1, I12).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl CapabilityObservation {
         checks.into_iter().find_map(|(check, what)| match check {
             Check::Passed => None,
             Check::Failed(failure) => Some(failure.clone()),
-            Check::NotObserved => Some(not_observed(what)),
+            Check::NotObserved => Some(Failure::not_observed(what)),
         })
     }
 
@@ -152,7 +152,7 @@ impl CapabilityObservation {
             RegistryState::Incompatible(text) => {
                 Some(Failure::new(Class::Misconfigured, text.clone()))
             }
-            RegistryState::NotObserved => Some(not_observed("the registry")),
+            RegistryState::NotObserved => Some(Failure::not_observed("the registry")),
             RegistryState::Absent | RegistryState::NeedsMigration | RegistryState::Usable => None,
         }
     }

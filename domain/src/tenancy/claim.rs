@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::names::Uid;
+use super::proof::Recorded;
 use super::tenant::DeletionPolicy;
 
 /// State of a row.
@@ -74,4 +75,16 @@ pub struct Claim {
     pub state: ClaimState,
     /// The policy at first contact with the deletion; it wins from then on (M3).
     pub frozen_policy: Option<DeletionPolicy>,
+}
+
+impl Claim {
+    /// What proofs of ownership compare with.
+    #[must_use]
+    pub fn recorded(&self) -> Recorded<'_> {
+        Recorded {
+            tenant_uid: &self.tenant_uid,
+            role_oid: self.role_oid,
+            database_oid: self.database_oid,
+        }
+    }
 }

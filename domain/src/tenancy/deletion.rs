@@ -13,11 +13,9 @@ use super::effect::TenantEffect;
 use super::facts::{EntryFact, Facts, ProjectionFact, Seen, ServerFacts, Wants};
 use super::failure::{Class, Failure};
 use super::names::derived_secret_name;
+use super::proof::{EntryOwnership, database_is_ours, entry_ownership, role_is_ours};
 use super::reason::{Ready, Reason, Retry};
 use super::tenant::{DeletionPolicy, SecretLayout, TenantIdentity, TenantPhase, TenantStatus};
-use crate::tenancy::decide::ownership::{
-    EntryOwnership, database_is_ours, entry_ownership, role_is_ours,
-};
 
 /// A Tenant with a deletion timestamp, in one round.
 #[derive(Clone, Debug)]
@@ -238,9 +236,9 @@ impl Departing {
         let role = server
             .role
             .as_ref()
-            .filter(|role| role_is_ours(claim, role));
+            .filter(|role| role_is_ours(&claim.recorded(), role));
         let database = match &server.database {
-            Some(database) if database_is_ours(claim, role, database) => Some(database),
+            Some(database) if database_is_ours(&claim.recorded(), role, database) => Some(database),
             Some(database)
                 if claim.database_oid == Some(database.oid)
                     || role.is_some_and(|role| role.oid == database.owner_oid) =>

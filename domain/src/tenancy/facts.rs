@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use super::capability::RefusedExtension;
 use super::claim::Claim;
-use super::decide::ownership::database_is_ours;
 use super::endpoint::Endpoint;
 use super::failure::Failure;
-use super::instance::{InstanceDefinition, InstanceIdentity, InstanceSnapshot};
+use super::instance::InstanceSnapshot;
 use super::names::Uid;
 use super::reason::{ReadyStatus, Reason};
+use super::registration::{InstanceDefinition, InstanceIdentity};
 
 /// One observed part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -166,17 +166,6 @@ pub struct ServerFacts {
     pub database: Option<DatabaseFact>,
     /// True if the effective login role is the Instance's admin (D2). The admin's name itself is not a fact (C5).
     pub role_is_admin: bool,
-}
-
-impl ServerFacts {
-    /// The database, if it is proved to be this Tenant's: only such a one is entered.
-    #[must_use]
-    pub fn own_database(&self) -> Option<&DatabaseFact> {
-        let claim = self.claim.as_ref()?;
-        self.database
-            .as_ref()
-            .filter(|database| database_is_ours(claim, self.role.as_ref(), database))
-    }
 }
 
 /// A row of another UID that is in the way.

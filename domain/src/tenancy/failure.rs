@@ -49,6 +49,15 @@ impl Failure {
             text: text.into(),
         }
     }
+
+    /// Something that a round needs and did not see; not seen is never the same as met.
+    #[must_use]
+    pub fn not_observed(what: &str) -> Self {
+        Self::new(
+            Class::Unavailable,
+            format!("{what} could not be observed in this round"),
+        )
+    }
 }
 
 impl fmt::Display for Failure {

@@ -6,104 +6,12 @@
 use std::collections::BTreeSet;
 
 use super::capability::{
-    CapabilityObservation, Check, RefusedExtension as Refused, RegistryState, TargetBinding,
+    CapabilityObservation, Check, RefusedExtension, RegistryState, TargetBinding,
 };
-use super::endpoint::{AddressPolicy, Endpoint, EndpointDraft};
 use super::failure::{Class, Failure};
-use super::names::{DataKey, ExtensionName, ObjectName, Uid};
+use super::names::ExtensionName;
 use super::reason::{Ready, Reason};
-use crate::violation::{FieldPath, Kind, Violation, Violations};
-
-pub use super::capability::RefusedExtension;
-
-/// Which object this is; another UID is another Instance, whatever its name (I1).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct InstanceIdentity {
-    /// UID.
-    pub uid: Uid,
-    /// Name.
-    pub name: String,
-}
-
-/// The Secret with the admin's login, in the controller's own namespace.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct CredentialReference {
-    /// The Secret's name.
-    pub name: ObjectName,
-    /// Key of the user name.
-    pub username_key: DataKey,
-    /// Key of the password.
-    pub password_key: DataKey,
-}
-
-/// `spec` as written, defaults filled in.
-#[derive(Clone, Copy, Debug)]
-pub struct InstanceDraft<'a> {
-    /// `endpoint`.
-    pub endpoint: EndpointDraft<'a>,
-    /// `adminCredentialRef.name`.
-    pub secret_name: &'a str,
-    /// `adminCredentialRef.usernameKey`.
-    pub username_key: &'a str,
-    /// `adminCredentialRef.passwordKey`.
-    pub password_key: &'a str,
-}
-
-/// A validated spec.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct InstanceDefinition {
-    /// Where the server is.
-    pub endpoint: Endpoint,
-    /// Which Secret holds the admin's login.
-    pub credential: CredentialReference,
-}
-
-impl InstanceDefinition {
-    /// The validated spec.
-    ///
-    /// # Errors
-    /// Every violation, with its path.
-    pub fn parse(draft: &InstanceDraft<'_>, policy: &AddressPolicy) -> Result<Self, Violations> {
-        let mut violations = Vec::new();
-        let endpoint =
-            draft
-                .endpoint
-                .parse(&FieldPath::new("spec.endpoint"), policy, &mut violations);
-        let path = FieldPath::new("spec.adminCredentialRef");
-        let name = ObjectName::parse(draft.secret_name);
-        if name.is_none() {
-            violations.push(Violation::new(
-                path.child("name"),
-                Kind::Invalid,
-                "must be the name of a Secret in the controller's namespace: a lower-case DNS subdomain of at most 253 bytes",
-            ));
-        }
-        let mut key = |field: &str, text: &str| {
-            let parsed = DataKey::parse(text);
-            if parsed.is_none() {
-                violations.push(Violation::new(
-                    path.child(field),
-                    Kind::Invalid,
-                    "must be a key of a Secret: letters, digits, '-', '_' or '.', at most 253 bytes",
-                ));
-            }
-            parsed
-        };
-        let username_key = key("usernameKey", draft.username_key);
-        let password_key = key("passwordKey", draft.password_key);
-        Violations::or(violations, || {
-            let credential = CredentialReference {
-                name: name?,
-                username_key: username_key?,
-                password_key: password_key?,
-            };
-            Some(Self {
-                endpoint: endpoint?,
-                credential,
-            })
-        })
-    }
-}
+use super::registration::{InstanceDefinition, InstanceIdentity};
 
 /// `status.phase` of an Instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -284,15 +192,16 @@ impl Instance {
         if let Some(refusal) = self.refusal(Checkpoint::Validating, observation) {
             return Outcome::Refused(refusal);
         }
-        let failure =
-            observation
-                .management_failure()
-                .or_else(|| match &observation.rights_probe {
-                    Check::Passed => None,
-                    Check::Failed(failure) => Some(failure.clone()),
-                    Check::NotObserved => Some(not_observed("the admin's rights")),
-                });
-        if let Some(failure) = failure.or_else(|| observation.registry_failure()) {
+        // The registry before the rights: beside one that is not ours nothing is tried out, and that is no missing right.
+        let failure = observation
+            .management_failure()
+            .or_else(|| observation.registry_failure())
+            .or_else(|| match &observation.rights_probe {
+                Check::Passed => None,
+                Check::Failed(failure) => Some(failure.clone()),
+                Check::NotObserved => Some(Failure::not_observed("the admin's rights")),
+            });
+        if let Some(failure) = failure {
             return self.conclude_failure(Checkpoint::Validating, failure);
         }
         self.snapshot.checkpoint = Checkpoint::InitializingRegistry;
@@ -374,7 +283,7 @@ impl Instance {
         let Some(evidence) = &self.evidence else {
             return requested
                 .iter()
-                .map(|name| Refused {
+                .map(|name| RefusedExtension {
                     name: name.clone(),
                     because: None,
                 })
@@ -475,11 +384,4 @@ impl Instance {
         self.evidence = None;
         Outcome::Failed(failure)
     }
-}
-
-pub(super) fn not_observed(what: &str) -> Failure {
-    Failure::new(
-        Class::Unavailable,
-        format!("{what} could not be observed in this round"),
-    )
 }

@@ -15,5 +15,7 @@ pub mod facts;
 pub mod failure;
 pub mod instance;
 pub mod names;
+pub mod proof;
 pub mod reason;
+pub mod registration;
 pub mod tenant;

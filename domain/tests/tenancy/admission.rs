@@ -2,7 +2,7 @@
 
 use domain::tenancy::admission::{Change, review_instance, review_tenant};
 use domain::tenancy::endpoint::{AddressPolicy, EndpointDraft};
-use domain::tenancy::instance::InstanceDraft;
+use domain::tenancy::registration::InstanceDraft;
 use domain::tenancy::tenant::{TenantDefinition, TenantDraft};
 use domain::violation::{Kind, Verdict};
 

@@ -2,8 +2,8 @@
 
 use domain::tenancy::admission::{Change, Recorded, review_instance, review_tenant};
 use domain::tenancy::endpoint::AddressPolicy;
-use domain::tenancy::instance::InstanceDraft;
 use domain::tenancy::reason::Reason;
+use domain::tenancy::registration::InstanceDraft;
 use domain::tenancy::tenant::{TenantDraft, TenantPhase};
 use domain::violation::{Kind, Verdict};
 

@@ -9,11 +9,11 @@ use domain::tenancy::capability::{
 use domain::tenancy::endpoint::{AddressPolicy, EndpointDraft};
 use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::instance::{
-    Checkpoint, Instance, InstanceDefinition, InstanceDraft, InstanceIdentity, InstanceSnapshot,
-    Outcome, Refusal, RegistryPlan,
+    Checkpoint, Instance, InstanceSnapshot, Outcome, Refusal, RegistryPlan,
 };
 use domain::tenancy::names::ExtensionName;
 use domain::tenancy::reason::{Ready, ReadyStatus, Reason};
+use domain::tenancy::registration::{InstanceDefinition, InstanceDraft, InstanceIdentity};
 
 use crate::world::uid;
 

@@ -3,10 +3,9 @@
 use domain::tenancy::capability::{CapabilityObservation, Check, RegistryState};
 use domain::tenancy::endpoint::AddressPolicy;
 use domain::tenancy::failure::{Class, Failure};
-use domain::tenancy::instance::{
-    Checkpoint, InstanceDefinition, InstanceDraft, InstanceSnapshot, Outcome, Refusal, RegistryPlan,
-};
+use domain::tenancy::instance::{Checkpoint, InstanceSnapshot, Outcome, Refusal, RegistryPlan};
 use domain::tenancy::reason::{ReadyStatus, Reason};
+use domain::tenancy::registration::{InstanceDefinition, InstanceDraft};
 
 use crate::instance::{at, draft, good, reason, stored, verified};
 
@@ -148,6 +147,22 @@ fn operation_assess_management_that_fails_stays_validating_not_ready_with_the_re
         assert_eq!(snapshot.observed_revision, Some(3), "{what}");
         assert_eq!(snapshot.ready.unwrap().reason, *expected, "{what}");
     }
+}
+
+#[test]
+fn operation_assess_management_names_an_incompatible_registry_though_the_rights_were_not_tried_out_beside_it()
+ {
+    let snapshot = InstanceSnapshot {
+        checkpoint: Checkpoint::Validating,
+        ..InstanceSnapshot::default()
+    };
+    let mut instance = stored(snapshot, false);
+    let mut observation = good(instance.target());
+    observation.registry = RegistryState::Incompatible("a schema of somebody else".to_owned());
+    observation.rights_probe = Check::NotObserved;
+    let _outcome = instance.assess_management(&observation);
+    let ready = instance.snapshot().ready.unwrap();
+    assert_eq!(ready.message, "a schema of somebody else");
 }
 
 #[test]

@@ -25,7 +25,7 @@ impl World {
     pub fn observe(&self, wants: Wants) -> Facts {
         let server = seen(wants.server, self.server_down, || self.server_facts());
         let ours = match &server {
-            Seen::Known(facts) => facts.own_database().is_some(),
+            Seen::Known(facts) => domain::tenancy::proof::own_database(facts).is_some(),
             _ => false,
         };
         Facts {

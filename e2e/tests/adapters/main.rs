@@ -9,4 +9,5 @@
 
 mod openbao;
 mod openbao_login;
+mod postgres;
 mod projection;

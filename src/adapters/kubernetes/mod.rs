@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use crds::{PostgreSQLInstance, PostgreSQLTenant};
 use domain::tenancy::failure::{Class, Failure};
-use domain::tenancy::instance::CredentialReference;
 use domain::tenancy::names::Uid;
+use domain::tenancy::registration::CredentialReference;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::core::PartialObjectMeta;

@@ -4,6 +4,7 @@
 
 use domain::tenancy::claim::Claim;
 use domain::tenancy::failure::Class;
+use domain::tenancy::proof;
 use tokio_postgres::{Error, Row};
 
 use super::observe::{IS_MEMBER, PUBLIC_ACCESS};
@@ -19,6 +20,17 @@ const STEP: &str = "verifying ownership";
 pub(super) struct Recorded {
     pub(super) role_oid: Option<u32>,
     pub(super) database_oid: Option<u32>,
+}
+
+impl Recorded {
+    /// For the domain's proofs: what the locked row says, not what was observed before.
+    fn of(self, claim: &Claim) -> proof::Recorded<'_> {
+        proof::Recorded {
+            tenant_uid: &claim.tenant_uid,
+            role_oid: self.role_oid,
+            database_oid: self.database_oid,
+        }
+    }
 }
 
 /// A role as its owner's transaction sees it.
@@ -142,7 +154,7 @@ impl LiveRole {
     /// The OID is the recorded one or, after a restore, the comment carries the UID.
     pub(super) fn is_of(&self, claim: &Claim, recorded: Recorded) -> bool {
         let witness = self.comment.as_deref().and_then(uid_in_comment);
-        recorded.role_oid == Some(self.oid) || witness.as_ref() == Some(&claim.tenant_uid)
+        recorded.of(claim).is_own_role(self.oid, witness.as_ref())
     }
 
     pub(super) fn has_our_comment(&self, claim: &Claim) -> bool {
@@ -191,7 +203,10 @@ pub(super) async fn own_database(
     let Some(database) = live_database(client, claim).await? else {
         return Ok(None);
     };
-    if is_own_database(&database, recorded, role) {
+    let proof = recorded.of(claim);
+    if proof.is_own_database(database.oid, database.owner_oid, role.map(|role| role.oid))
+        || proof.is_own_database_of_admin(database.oid, database.of_admin)
+    {
         return Ok(Some(database));
     }
     let text = format!(
@@ -199,13 +214,6 @@ pub(super) async fn own_database(
         claim.database
     );
     Err(Problem::told(Class::Conflict, text))
-}
-
-fn is_own_database(database: &LiveDatabase, recorded: Recorded, role: Option<&LiveRole>) -> bool {
-    let of_role = role.is_some_and(|role| role.oid == database.owner_oid);
-    let is_recorded = recorded.database_oid == Some(database.oid);
-    (of_role && (is_recorded || recorded.database_oid.is_none()))
-        || (is_recorded && database.of_admin)
 }
 
 /// The tenant's database, which must be there.

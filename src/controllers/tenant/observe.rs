@@ -8,7 +8,9 @@ use domain::tenancy::facts::{
     EntryFact, Facts, InstanceFact, LoginFact, ProjectionFact, SecretFact, Seen, ServerFacts, Wants,
 };
 use domain::tenancy::failure::Failure;
-use domain::tenancy::instance::{Instance, InstanceDefinition};
+use domain::tenancy::instance::Instance;
+use domain::tenancy::proof::own_database;
+use domain::tenancy::registration::InstanceDefinition;
 use secrecy::SecretString;
 
 use super::subject::Subject;
@@ -321,7 +323,7 @@ async fn observe_inside(
     let (Some(target), Seen::Known(server)) = (target, &facts.server) else {
         return Seen::NotAsked;
     };
-    match (&server.claim, server.own_database()) {
+    match (&server.claim, own_database(server)) {
         (Some(claim), Some(database)) if wants.inside && database.connectable => seen(
             ctx.postgres
                 .installed_extensions(target, &claim.database)
@@ -343,7 +345,7 @@ async fn observe_login(
         return Seen::NotAsked;
     };
     match &server.claim {
-        Some(claim) if wants.login && server.own_database().is_some() => seen(
+        Some(claim) if wants.login && own_database(server).is_some() => seen(
             ctx.postgres
                 .login(target, &claim.database, &claim.role, password)
                 .await,

@@ -13,6 +13,7 @@ use domain::tenancy::facts::{
     EntryFact, EntryOwner, InstanceView, ProjectionFact, Seen, ServerFacts,
 };
 use domain::tenancy::failure::{Class, Failure};
+use domain::tenancy::proof::own_database;
 use domain::tenancy::tenant::DeletionPolicy;
 use secrecy::SecretString;
 
@@ -76,8 +77,7 @@ async fn perform_server(
         TenantEffect::RepairDatabase => postgres.repair_database(target, claim).await,
         TenantEffect::CreateExtension(name) => postgres.create_extension(target, claim, name).await,
         TenantEffect::RecordDatabase => {
-            let oid = server(sight)?
-                .own_database()
+            let oid = own_database(server(sight)?)
                 .map(|database| database.oid)
                 .ok_or_else(|| missing("the database"))?;
             let extensions: BTreeSet<String> = subject

@@ -2,7 +2,7 @@
 
 use crds::{PostgreSQLInstanceSpec, PostgreSQLTenantSpec};
 use domain::tenancy::endpoint::AddressPolicy;
-use domain::tenancy::instance::InstanceDefinition;
+use domain::tenancy::registration::InstanceDefinition;
 use domain::tenancy::tenant::TenantDefinition;
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -3,12 +3,12 @@
 //! Each verifies what it builds on, asks for the first effect that is missing, or saves the next phase. `Err` is a step too:
 //! the conclusion that stopped the phase.
 
-use super::ownership::{EntryOwnership, entry_ownership};
 use super::{Step, Tenant, Then, rest};
 use crate::tenancy::capability::RefusedExtension;
 use crate::tenancy::claim::{Claim, ClaimState};
 use crate::tenancy::effect::TenantEffect;
 use crate::tenancy::facts::{EntryFact, Facts, Holder, InstanceFact, Seen, ServerFacts};
+use crate::tenancy::proof::{EntryOwnership, entry_ownership};
 use crate::tenancy::reason::{Ready, Reason, Retry};
 use crate::tenancy::tenant::{TenantPhase, TenantStatus};
 

@@ -8,7 +8,7 @@
 #![allow(clippy::result_large_err)]
 
 mod creating;
-pub(in crate::tenancy) mod ownership;
+mod ownership;
 mod projecting;
 mod ready;
 

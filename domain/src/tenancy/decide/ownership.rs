@@ -8,54 +8,9 @@ use crate::tenancy::facts::{
     DatabaseFact, EntryFact, EntryOwner, Facts, InstanceView, RoleFact, SecretFact, Seen,
     ServerFacts,
 };
-use crate::tenancy::names::Uid;
+use crate::tenancy::proof::{EntryOwnership, database_is_ours, entry_ownership, role_is_ours};
 use crate::tenancy::reason::{Ready, Reason, Retry};
 use crate::tenancy::tenant::{TenantPhase, TenantStatus};
-
-/// A role is ours if its OID is the recorded one or, after a restore, its comment carries our UID; the name proves nothing.
-pub(in crate::tenancy) fn role_is_ours(claim: &Claim, role: &RoleFact) -> bool {
-    claim.role_oid == Some(role.oid) || role.comment_uid.as_ref() == Some(&claim.tenant_uid)
-}
-
-/// A database is ours if its owner is our role and its OID is the recorded one, if any was recorded.
-pub(in crate::tenancy) fn database_is_ours(
-    claim: &Claim,
-    role: Option<&RoleFact>,
-    database: &DatabaseFact,
-) -> bool {
-    let owned =
-        role.is_some_and(|role| role_is_ours(claim, role) && role.oid == database.owner_oid);
-    owned && claim.database_oid.is_none_or(|oid| oid == database.oid)
-}
-
-/// Whose entry this is, as far as data and custom metadata agree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tenancy) enum EntryOwnership {
-    /// Nothing there.
-    Nobodys,
-    /// Ours by data or custom metadata, and neither says otherwise.
-    Ours,
-    /// Someone else's, or unmarked.
-    Foreign,
-}
-
-/// Judges an entry by the UID that owns this Tenant.
-pub(in crate::tenancy) fn entry_ownership(uid: &Uid, entry: &EntryFact) -> EntryOwnership {
-    let (data, metadata) = match entry {
-        EntryFact::Absent => return EntryOwnership::Nobodys,
-        EntryFact::Deleted { metadata } => (None, metadata.as_ref()),
-        EntryFact::Present { data, metadata, .. } => (
-            data.as_ref().map(|owner| &owner.tenant_uid),
-            metadata.as_ref(),
-        ),
-    };
-    let marks: Vec<&Uid> = data.into_iter().chain(metadata).collect();
-    if !marks.is_empty() && marks.iter().all(|mark| *mark == uid) {
-        EntryOwnership::Ours
-    } else {
-        EntryOwnership::Foreign
-    }
-}
 
 /// A present entry that is proved ours.
 #[derive(Clone, Copy, Debug)]
@@ -222,7 +177,7 @@ impl Tenant {
         server: &'f ServerFacts,
     ) -> Proof<Option<&'f RoleFact>> {
         match &server.role {
-            Some(role) if !role_is_ours(claim, role) => Err(self.conflict(format!(
+            Some(role) if !role_is_ours(&claim.recorded(), role) => Err(self.conflict(format!(
                 "role {} exists and is not this tenant's (its OID is not the recorded one): nothing was changed",
                 claim.role
             ))),
@@ -247,9 +202,15 @@ impl Tenant {
                 claim.database
             ))),
             None => Ok(None),
-            Some(database) if database_is_ours(claim, server.role.as_ref(), database) => Ok(Some(database)),
+            Some(database) if database_is_ours(&claim.recorded(), server.role.as_ref(), database) => Ok(Some(database)),
             // The database that we recorded, given to the admin itself: it can be given back to its role.
-            Some(database) if claim.database_oid == Some(database.oid) && database.owned_by_admin => Ok(Some(database)),
+            Some(database)
+                if claim
+                    .recorded()
+                    .is_own_database_of_admin(database.oid, database.owned_by_admin) =>
+            {
+                Ok(Some(database))
+            }
             Some(_) => Err(self.conflict(format!(
                 "database {} exists and is not this tenant's (owner or OID differ from what was recorded): nothing was changed",
                 claim.database

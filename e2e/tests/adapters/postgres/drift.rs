@@ -3,7 +3,7 @@
 use domain::tenancy::facts::LoginFact;
 use domain::tenancy::failure::Class;
 
-use crate::world::{World, refused};
+use super::world::{World, refused};
 
 #[tokio::test]
 async fn d12_nothing_that_a_tenant_sets_or_plants_runs_with_or_stops_the_admin() {

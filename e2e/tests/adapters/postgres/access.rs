@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use dev_postgres::{Postgres, ServerTarget};
 use domain::tenancy::capability::Check;
 use domain::tenancy::failure::{Class, Failure};
+use tenantry::adapters::postgres::{Postgres, ServerTarget};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::world::{Change, World, unique, within};
+use super::world::{Change, World, unique, within};
 
 async fn access(postgres: &Postgres, target: &ServerTarget) -> Result<(), Failure> {
     let seen = within(Duration::from_secs(12), postgres.inspect(target, false)).await;
@@ -22,7 +22,7 @@ async fn access(postgres: &Postgres, target: &ServerTarget) -> Result<(), Failur
 
 #[track_caller]
 fn is(outcome: Result<(), Failure>, class: Class, words: &str) {
-    crate::world::refused(outcome, class, words);
+    super::world::refused(outcome, class, words);
 }
 
 #[tokio::test]

@@ -5,30 +5,24 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dev_postgres::{
-    AdminCredential, NewClaim, Postgres, PostgresSettings, ServerQuery, ServerTarget,
-};
 use domain::tenancy::capability::TargetBinding;
 use domain::tenancy::claim::Claim;
 use domain::tenancy::endpoint::{AddressPolicy, Endpoint, EndpointDraft};
 use domain::tenancy::facts::ServerFacts;
 use domain::tenancy::failure::{Class, Failure};
-use domain::tenancy::instance::CredentialReference;
 use domain::tenancy::names::{DataKey, ExtensionName, ObjectName, Uid};
+use domain::tenancy::registration::CredentialReference;
 use domain::violation::FieldPath;
-use e2e::bed::RunFolder;
+use e2e::Bed;
 use e2e::bed::postgres::{ADMIN, Postgres as BedServer};
+use tenantry::adapters::postgres::{
+    AdminCredential, NewClaim, Postgres, PostgresSettings, ServerQuery, ServerTarget,
+};
 
+/// The server of the shared bed, and the authority that signed its certificate.
 pub fn bed() -> (BedServer, std::path::PathBuf) {
-    let file = std::env::var("TENANTRY_TEST_PG")
-        .expect("TENANTRY_TEST_PG: the file that examples/server.rs wrote");
-    let text: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-    let run = RunFolder::open(text["run"].as_str().unwrap()).unwrap();
-    let description = serde_json::from_value(text["server"].clone()).unwrap();
-    (
-        BedServer::open(&run, &description),
-        text["authority"].as_str().unwrap().into(),
-    )
+    let bed = Bed::shared().unwrap();
+    (bed.postgres(), bed.description().ca_file.clone())
 }
 
 pub fn unique(prefix: &str) -> String {

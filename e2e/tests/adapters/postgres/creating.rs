@@ -8,7 +8,7 @@ use domain::tenancy::facts::LoginFact;
 use domain::tenancy::failure::Class;
 use domain::tenancy::names::Uid;
 
-use crate::world::{NOTHING, Tenant, World, connect, refused, unique};
+use super::world::{NOTHING, Tenant, World, connect, refused, unique};
 
 #[tokio::test]
 async fn a_tenant_goes_from_claim_to_login_and_nobody_else_gets_in() {
@@ -468,7 +468,7 @@ async fn two_processes_that_create_the_same_tenant_make_it_once() {
     let tenant = world.tenant();
     let claim = tenant.claimed().await;
     let others: Vec<_> = (0..3).map(|_| world.with(|_| {})).collect();
-    let run = async |postgres: &dev_postgres::Postgres| {
+    let run = async |postgres: &tenantry::adapters::postgres::Postgres| {
         postgres
             .create_role(&world.target, &claim, &tenant.password, 1)
             .await?;

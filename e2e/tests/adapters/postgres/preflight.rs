@@ -4,7 +4,7 @@ use domain::tenancy::capability::{Check, Installability, RegistryState};
 use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::names::ExtensionName;
 
-use crate::world::{World, refused, unique};
+use super::world::{World, refused, unique};
 
 #[track_caller]
 fn failed(check: &Check) -> &Failure {

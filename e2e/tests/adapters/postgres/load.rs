@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use domain::tenancy::facts::LoginFact;
 use domain::tenancy::failure::Class;
 
-use crate::world::{Tenant, World, refused, unique, within};
+use super::world::{Tenant, World, refused, unique, within};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d14_many_tenants_at_once_use_at_most_six_connections() {

@@ -7,7 +7,7 @@ use domain::tenancy::facts::LoginFact;
 use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::tenant::DeletionPolicy;
 
-use crate::world::{Tenant, World, refused, within};
+use super::world::{Tenant, World, refused, within};
 
 async fn delete(tenant: &Tenant<'_>, claim: &Claim) -> Result<(), Failure> {
     let (postgres, target) = (&tenant.world.postgres, &tenant.world.target);

@@ -1,0 +1,263 @@
+//! The peer: a client that makes the writes of a Tenant's way to `Ready` in the same order and asks nothing in between.
+//!
+//! Its objects are of a kind of their own (with a status subresource), which no controller watches.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use e2e::bed::openbao::MOUNT;
+use e2e::bed::postgres::ADMIN;
+use e2e::world::psql::Login;
+use e2e::world::tenancy::World;
+use futures::{StreamExt as _, TryStreamExt as _};
+use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+use serde_json::{Value, json};
+use tokio_postgres::Client;
+
+use crate::product::per_second;
+use crate::server::connect;
+
+const GROUP: &str = "bench.tenantry";
+const PHASES: [&str; 3] = ["Planned", "CredentialCreated", "RoleCreated"];
+
+/// See the module text.
+pub struct Bare {
+    tenants: Api<DynamicObject>,
+    secrets: Api<DynamicObject>,
+    events: Api<DynamicObject>,
+    openbao: vaultrs::client::VaultClient,
+    admins: Vec<tokio::sync::Mutex<Client>>,
+    login: Login,
+    server: e2e::bed::PostgresDescription,
+    namespace: String,
+}
+
+impl Bare {
+    /// Makes its kind, its table and its connections; none of it is measured.
+    pub async fn prepare(world: &World) -> Result<Self> {
+        world.apply(&crd().to_string()).await?.success()?;
+        let kubectl = world.bed.kubectl();
+        let arguments = [
+            "wait",
+            "--for=condition=Established",
+            "crd/baretenants.bench.tenantry",
+            "--timeout=30s",
+        ];
+        kubectl.run(&arguments).await?.success()?;
+        let server = world.bed.postgres().description().clone();
+        let password = world.bed.postgres().admin_password()?;
+        let login = Login::new(
+            &world.bed,
+            &server,
+            &world.management_database(),
+            ADMIN,
+            &password,
+        );
+        let mut admins = Vec::new();
+        for _ in 0..4 {
+            admins.push(tokio::sync::Mutex::new(
+                connect(&server, &login.ca_file, &login.database, ADMIN, &password).await?,
+            ));
+        }
+        let table = "CREATE TABLE IF NOT EXISTS public.bare (name text PRIMARY KEY, role_oid oid, database_oid oid)";
+        world.superuser(&login.database, table).await?;
+        world
+            .superuser(
+                &login.database,
+                &format!("GRANT ALL ON public.bare TO {ADMIN}"),
+            )
+            .await?;
+        Ok(Self {
+            tenants: world.namespace.objects("bench.tenantry/v1", "BareTenant"),
+            secrets: world.external_secrets(),
+            events: world.namespace.objects("events.k8s.io/v1", "Event"),
+            openbao: world.bed.openbao().root()?,
+            admins,
+            login,
+            server,
+            namespace: world.namespace.name.clone(),
+        })
+    }
+
+    /// `count` tenants, `concurrency` at a time: tenants per second.
+    pub async fn burst(&self, prefix: &str, count: usize, concurrency: usize) -> Result<f64> {
+        let started = Instant::now();
+        let made: Vec<Duration> = futures::stream::iter(0..count)
+            .map(|position| async move { self.create(&format!("{prefix}-{position}")).await })
+            .buffer_unordered(concurrency)
+            .try_collect()
+            .await?;
+        Ok(per_second(made.len(), started.elapsed()))
+    }
+
+    /// The writes of one tenant, in order.
+    pub async fn create(&self, name: &str) -> Result<Duration> {
+        let started = Instant::now();
+        let identifier = format!("b_{}", name.replace('-', "_"));
+        let password = format!("{:032x}", rand::random::<u128>());
+        let object = json!({"apiVersion": "bench.tenantry/v1", "kind": "BareTenant", "metadata": {"name": name}, "spec": {}});
+        self.tenants
+            .create(&PostParams::default(), &serde_json::from_value(object)?)
+            .await?;
+        self.status(name, PHASES[0]).await?;
+        let admin = self.admin().await;
+        admin
+            .execute("INSERT INTO public.bare (name) VALUES ($1)", &[&identifier])
+            .await?;
+        drop(admin);
+        let path = format!("tenantry/bare/{name}");
+        self.write_entry(&path, &password).await?;
+        self.status(name, PHASES[1]).await?;
+        self.make_role(&identifier, &password).await?;
+        self.status(name, PHASES[2]).await?;
+        self.make_database(&identifier).await?;
+        self.status(name, "DatabaseCreated").await?;
+        self.project(name, &path).await?;
+        self.status(name, "CredentialProjected").await?;
+        let tenant = connect(
+            &self.server,
+            &self.login.ca_file,
+            &identifier,
+            &identifier,
+            &password,
+        )
+        .await?;
+        tenant.simple_query("SELECT 1").await?;
+        self.status(name, "Ready").await?;
+        self.event(name).await?;
+        Ok(started.elapsed())
+    }
+
+    async fn write_entry(&self, path: &str, password: &str) -> Result<()> {
+        let data = HashMap::from([("password", password)]);
+        let options = vaultrs::api::kv2::requests::SetSecretRequestOptions { cas: 0 };
+        vaultrs::kv2::set_with_options(&self.openbao, MOUNT, path, &data, options).await?;
+        let mut metadata = vaultrs::api::kv2::requests::SetSecretMetadataRequest::builder();
+        metadata.custom_metadata(HashMap::from([(
+            "tenant-uid".to_owned(),
+            "bare".to_owned(),
+        )]));
+        vaultrs::kv2::set_metadata(&self.openbao, MOUNT, path, Some(&mut metadata)).await?;
+        Ok(())
+    }
+
+    async fn make_role(&self, identifier: &str, password: &str) -> Result<()> {
+        let verifier = postgres_protocol::password::scram_sha_256(password.as_bytes());
+        let grant = if self.server.major >= 16 {
+            " WITH INHERIT TRUE, SET TRUE"
+        } else {
+            ""
+        };
+        let sql = format!(
+            "BEGIN; CREATE ROLE {identifier} LOGIN PASSWORD '{verifier}'; COMMENT ON ROLE {identifier} IS 'bare'; \
+             GRANT {identifier} TO CURRENT_USER{grant}; \
+             UPDATE public.bare SET role_oid = (SELECT oid FROM pg_roles WHERE rolname = '{identifier}') WHERE name = '{identifier}'; COMMIT"
+        );
+        self.admin()
+            .await
+            .batch_execute(&sql)
+            .await
+            .context("making the role")
+    }
+
+    async fn make_database(&self, identifier: &str) -> Result<()> {
+        let admin = self.admin().await;
+        admin
+            .batch_execute(&format!(
+                "CREATE DATABASE {identifier} OWNER {identifier} TEMPLATE template0"
+            ))
+            .await?;
+        admin
+            .batch_execute(&format!(
+                "REVOKE CONNECT, TEMPORARY ON DATABASE {identifier} FROM PUBLIC"
+            ))
+            .await?;
+        let record = "UPDATE public.bare SET database_oid = (SELECT oid FROM pg_database WHERE datname = $1) WHERE name = $1";
+        admin.execute(record, &[&identifier]).await?;
+        Ok(())
+    }
+
+    /// The ExternalSecret, its status in between, and the wait for ESO.
+    async fn project(&self, name: &str, path: &str) -> Result<()> {
+        let secret = format!("bare-{name}");
+        let filter = WatchParams::default()
+            .fields(&format!("metadata.name={secret}"))
+            .timeout(60);
+        let mut events = self.secrets.watch(&filter, "0").await?.boxed();
+        let object = json!({
+            "apiVersion": "external-secrets.io/v1",
+            "kind": "ExternalSecret",
+            "metadata": {"name": secret},
+            "spec": {
+                "secretStoreRef": {"name": "openbao", "kind": "ClusterSecretStore"},
+                "target": {"name": secret},
+                "data": [{"secretKey": "password", "remoteRef": {"key": path, "property": "password", "version": "1"}}],
+            },
+        });
+        self.secrets
+            .create(&PostParams::default(), &serde_json::from_value(object)?)
+            .await?;
+        self.status(name, "ExternalSecretCreated").await?;
+        while let Some(event) = events.try_next().await? {
+            if let WatchEvent::Added(object) | WatchEvent::Modified(object) = event
+                && e2e::world::condition::condition(&object, "Ready")
+                    .is_some_and(|condition| condition.status == "True")
+            {
+                return Ok(());
+            }
+        }
+        bail!("ExternalSecret {secret} did not become Ready")
+    }
+
+    async fn status(&self, name: &str, phase: &str) -> Result<()> {
+        let patch = json!({"status": {"phase": phase}});
+        self.tenants
+            .patch_status(name, &PatchParams::default(), &Patch::Merge(&patch))
+            .await?;
+        Ok(())
+    }
+
+    async fn event(&self, name: &str) -> Result<()> {
+        let event = json!({
+            "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"generateName": format!("{name}-")},
+            "eventTime": k8s_openapi::jiff::Timestamp::now().to_string(), "type": "Normal", "reason": "Ready", "action": "Bench",
+            "reportingController": "bench", "reportingInstance": "bench",
+            "regarding": {"apiVersion": "bench.tenantry/v1", "kind": "BareTenant", "name": name, "namespace": self.namespace},
+        });
+        self.events
+            .create(&PostParams::default(), &serde_json::from_value(event)?)
+            .await?;
+        Ok(())
+    }
+
+    /// A connection that is free, or the first one.
+    async fn admin(&self) -> tokio::sync::MutexGuard<'_, Client> {
+        let free = self.admins.iter().find_map(|admin| admin.try_lock().ok());
+        match free {
+            Some(admin) => admin,
+            None => {
+                let waits = self.admins.iter().map(|admin| Box::pin(admin.lock()));
+                futures::future::select_all(waits).await.0
+            }
+        }
+    }
+}
+
+fn crd() -> Value {
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("baretenants.{GROUP}")},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {"kind": "BareTenant", "plural": "baretenants"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": open, "status": open}}},
+            }],
+        },
+    })
+}
