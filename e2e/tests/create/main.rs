@@ -13,6 +13,7 @@
 mod edited;
 mod extended;
 mod manifests;
+mod mistakes;
 mod ready;
 mod refused;
 mod serving;
