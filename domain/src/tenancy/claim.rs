@@ -1,12 +1,11 @@
 //! A row of the registry as data: who claimed which database and role on a server.
 //!
-//! Decides nothing; the registry is the authority on ownership (contract, section 8), and the rules that read it are in
-//! [`super::decide`] and [`super::deletion`].
+//! Decides what a row proves about a role or a database of its name (T3); the registry is the authority on ownership
+//! (contract, section 8). Proofs that need more than the row are in [`super::proof`].
 
 use std::time::Duration;
 
 use super::names::Uid;
-use super::proof::Recorded;
 use super::tenant::DeletionPolicy;
 
 /// State of a row.
@@ -86,5 +85,36 @@ impl Claim {
             role_oid: self.role_oid,
             database_oid: self.database_oid,
         }
+    }
+}
+
+/// What was recorded about a claim's role and database.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded<'a> {
+    /// The Tenant's UID.
+    pub tenant_uid: &'a Uid,
+    /// OID of the role that we made.
+    pub role_oid: Option<u32>,
+    /// OID of the database that we made.
+    pub database_oid: Option<u32>,
+}
+
+impl Recorded<'_> {
+    /// A role is ours if its OID is the recorded one or, after a restore, its comment carries our UID; the name proves nothing.
+    #[must_use]
+    pub fn is_own_role(&self, oid: u32, comment: Option<&Uid>) -> bool {
+        self.role_oid == Some(oid) || comment == Some(self.tenant_uid)
+    }
+
+    /// A database is ours if its owner is our role and its OID is the recorded one, if any was recorded.
+    #[must_use]
+    pub fn is_own_database(&self, oid: u32, owner: u32, own_role: Option<u32>) -> bool {
+        own_role == Some(owner) && self.database_oid.is_none_or(|recorded| recorded == oid)
+    }
+
+    /// The recorded database in the hands of the admin itself: it can be given back to its role.
+    #[must_use]
+    pub fn is_own_database_of_admin(&self, oid: u32, of_admin: bool) -> bool {
+        self.database_oid == Some(oid) && of_admin
     }
 }

@@ -3,39 +3,9 @@
 //! The rules that rounds and the SQL adapter's own re-checks share. It concludes nothing about a Tenant; that is in
 //! [`super::decide`] and [`super::deletion`].
 
+use super::claim::Recorded;
 use super::facts::{DatabaseFact, EntryFact, RoleFact, ServerFacts};
 use super::names::Uid;
-
-/// What was recorded about a claim's role and database.
-#[derive(Clone, Copy, Debug)]
-pub struct Recorded<'a> {
-    /// The Tenant's UID.
-    pub tenant_uid: &'a Uid,
-    /// OID of the role that we made.
-    pub role_oid: Option<u32>,
-    /// OID of the database that we made.
-    pub database_oid: Option<u32>,
-}
-
-impl Recorded<'_> {
-    /// A role is ours if its OID is the recorded one or, after a restore, its comment carries our UID; the name proves nothing.
-    #[must_use]
-    pub fn is_own_role(&self, oid: u32, comment: Option<&Uid>) -> bool {
-        self.role_oid == Some(oid) || comment == Some(self.tenant_uid)
-    }
-
-    /// A database is ours if its owner is our role and its OID is the recorded one, if any was recorded.
-    #[must_use]
-    pub fn is_own_database(&self, oid: u32, owner: u32, own_role: Option<u32>) -> bool {
-        own_role == Some(owner) && self.database_oid.is_none_or(|recorded| recorded == oid)
-    }
-
-    /// The recorded database in the hands of the admin itself: it can be given back to its role.
-    #[must_use]
-    pub fn is_own_database_of_admin(&self, oid: u32, of_admin: bool) -> bool {
-        self.database_oid == Some(oid) && of_admin
-    }
-}
 
 /// [`Recorded::is_own_role`] of a fact.
 pub(super) fn role_is_ours(recorded: &Recorded<'_>, role: &RoleFact) -> bool {

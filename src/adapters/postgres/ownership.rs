@@ -2,9 +2,8 @@
 //!
 //! Decides only "still what was decided on" or `Conflict`; a name alone proves nothing.
 
-use domain::tenancy::claim::Claim;
+use domain::tenancy::claim::{self, Claim};
 use domain::tenancy::failure::Class;
-use domain::tenancy::proof;
 use tokio_postgres::{Error, Row};
 
 use super::observe::{IS_MEMBER, PUBLIC_ACCESS};
@@ -24,8 +23,8 @@ pub(super) struct Recorded {
 
 impl Recorded {
     /// For the domain's proofs: what the locked row says, not what was observed before.
-    fn of(self, claim: &Claim) -> proof::Recorded<'_> {
-        proof::Recorded {
+    fn of(self, claim: &Claim) -> claim::Recorded<'_> {
+        claim::Recorded {
             tenant_uid: &claim.tenant_uid,
             role_oid: self.role_oid,
             database_oid: self.database_oid,
