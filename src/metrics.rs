@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use domain::tenancy::failure::Class;
-use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::{self, EncodeLabelSet};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -89,6 +89,36 @@ impl ReconcileResult {
             Self::Success => "success",
             Self::Error => "error",
             Self::RequeueAfter => "requeue_after",
+        }
+    }
+}
+
+/// Exposition formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// OpenMetrics 1.0, for whoever asks for it.
+    OpenMetrics,
+    /// Prometheus text 0.0.4.
+    Prometheus,
+}
+
+impl Format {
+    /// By the request's `Accept` header.
+    #[must_use]
+    pub fn accepted(accept: &str) -> Self {
+        if accept.contains("application/openmetrics-text") {
+            Self::OpenMetrics
+        } else {
+            Self::Prometheus
+        }
+    }
+
+    /// The `Content-Type` of the answer.
+    #[must_use]
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
         }
     }
 }
@@ -245,13 +275,16 @@ impl Metrics {
         r.register("tenantry_build_info", "Version of this build", build);
     }
 
-    /// The text exposition of all series.
+    /// All series, in the format asked for.
     ///
     /// # Errors
     /// Only if formatting fails, which a `String` never does.
-    pub fn encode(&self) -> Result<String, std::fmt::Error> {
+    pub fn encode(&self, format: Format) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
+        match format {
+            Format::OpenMetrics => encoding::text::encode(&mut text, &self.registry)?,
+            Format::Prometheus => encoding::prometheus_text::encode(&mut text, &self.registry)?,
+        }
         Ok(text)
     }
 

@@ -8,11 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::metrics::Metrics;
+use crate::metrics::{Format, Metrics};
 use crate::view::View;
 
 /// What the probes look at.
@@ -72,7 +72,7 @@ async fn readyz(State(health): State<Health>) -> Response {
     (status, lines).into_response()
 }
 
-async fn metrics(State(health): State<Health>) -> Response {
+async fn metrics(State(health): State<Health>, headers: HeaderMap) -> Response {
     let (tenants, instances) = health.view.counts();
     health.metrics.objects(&tenants, &instances);
     let (bad_tenants, bad_instances) = health.view.undecodable();
@@ -93,15 +93,12 @@ async fn metrics(State(health): State<Health>) -> Response {
     health
         .metrics
         .certificate(expires, state.reads, state.errors);
-    match health.metrics.encode() {
-        Ok(text) => (
-            [(
-                header::CONTENT_TYPE,
-                "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            )],
-            text,
-        )
-            .into_response(),
+    let accept = headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok());
+    let format = Format::accepted(accept.unwrap_or_default());
+    match health.metrics.encode(format) {
+        Ok(text) => ([(header::CONTENT_TYPE, format.content_type())], text).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
