@@ -20,8 +20,6 @@ use tokio_postgres::{CancelToken, Client, Error};
 use super::connect::{AdminConnect, Dialer, Login, access_failure, could_not_connect};
 use super::target::{AdminCredential, Fingerprint, PostgresSettings, ServerTarget};
 
-/// A connection that was idle for longer is not used again: a firewall may have forgotten it, or a credential been withdrawn.
-const IDLE_MOST: Duration = Duration::from_secs(60);
 /// How long a server may take to hang up after we did.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -65,11 +63,12 @@ impl Server {
             recycling_method: RecyclingMethod::Fast,
         };
         let manager = Manager::from_connect(tokio_postgres::Config::new(), connect, config);
+        let idle_most = settings.idle_most;
         let pool = Pool::builder(manager)
             .max_size(settings.pool_size.max(1))
             .runtime(Runtime::Tokio1)
-            .pre_recycle(Hook::sync_fn(|_, metrics| {
-                if metrics.last_used() > IDLE_MOST {
+            .pre_recycle(Hook::sync_fn(move |_, metrics| {
+                if metrics.last_used() > idle_most {
                     Err(HookError::message("idle for too long"))
                 } else {
                     Ok(())
@@ -79,6 +78,7 @@ impl Server {
             .map_err(|error| {
                 Failure::new(Class::Misconfigured, format!("no connection pool: {error}"))
             })?;
+        close_when_idle(&pool, idle_most);
         Ok(Self {
             identity: Identity::of(target),
             dialer,
@@ -150,6 +150,21 @@ impl Server {
     pub(super) fn close(&self) {
         self.pool.close();
     }
+}
+
+/// Hangs up on connections that nobody has used for `idle_most`, as long as the pool lives: an Instance at rest holds none of the
+/// server's few.
+fn close_when_idle(pool: &Pool, idle_most: Duration) {
+    let pool = pool.weak();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(idle_most / 2).await;
+            let Some(pool) = pool.upgrade().filter(|pool| !pool.is_closed()) else {
+                return;
+            };
+            pool.retain(|_, metrics| metrics.last_used() <= idle_most);
+        }
+    });
 }
 
 async fn permit(of: &Arc<Semaphore>, limit: Duration) -> Result<OwnedSemaphorePermit, Failure> {

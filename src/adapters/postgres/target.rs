@@ -70,6 +70,8 @@ pub struct PostgresSettings {
     pub pool_size: usize,
     /// Short-lived connections beside the pool (tenant databases, login probes), per Instance.
     pub visits: usize,
+    /// A pooled connection that was idle for longer is closed: a firewall may have forgotten it, or a credential been withdrawn.
+    pub idle_most: Duration,
 }
 
 impl PostgresSettings {
@@ -83,6 +85,7 @@ impl PostgresSettings {
             ddl_timeout: Duration::from_secs(60),
             pool_size: 4,
             visits: 2,
+            idle_most: Duration::from_secs(60),
         }
     }
 }

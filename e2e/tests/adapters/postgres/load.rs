@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use domain::tenancy::facts::LoginFact;
 use domain::tenancy::failure::Class;
+use e2e::bed::wait::until;
 
 use super::world::{Tenant, World, refused, unique, within};
 
@@ -45,6 +46,42 @@ async fn d14_many_tenants_at_once_use_at_most_six_connections() {
         (3..=6).contains(&most),
         "at most {most} connections were seen"
     );
+}
+
+#[tokio::test]
+async fn d14_an_instance_at_rest_holds_no_connection() {
+    let world = World::new().await;
+    let idle = Duration::from_secs(1);
+    let postgres = world.with(|settings| settings.idle_most = idle);
+    // The one that made the registry has connections of its own.
+    world.postgres.retire(&world.target.binding.uid);
+    let mine = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tenantry' AND datname = '{}'",
+        world.management
+    );
+    let watcher = world.server.superuser("postgres").await.unwrap();
+    let held = async || {
+        watcher
+            .query_one(&mine, &[])
+            .await
+            .unwrap()
+            .get::<_, i64>(0)
+    };
+    let none = async || {
+        let held = held().await;
+        anyhow::ensure!(held == 0, "{held} connections");
+        Ok(())
+    };
+    until(Duration::from_secs(10), "no connection is held", none)
+        .await
+        .unwrap();
+    postgres.claims(&world.target).await.unwrap();
+    assert_eq!(held().await, 1);
+    until(Duration::from_secs(10), "no connection is held", none)
+        .await
+        .unwrap();
+    // The next call just makes another one.
+    postgres.claims(&world.target).await.unwrap();
 }
 
 #[tokio::test]
