@@ -333,14 +333,14 @@ impl Loop {
             self.context.cluster.client(),
             Arc::clone(&self.context.view),
         );
-        let objects = watches::objects::<PostgreSQLInstance>(client.clone(), writer, gone).inspect(
-            move |object| {
-                if let Ok(kube::core::DeserializeGuard(Ok(instance))) = object {
-                    // The receiver lives as long as the process; a closed one means that it is ending.
-                    let _sent = seen.send(instance.clone());
-                }
-            },
-        );
+        let listed = view.instances_listed();
+        let watched = watches::objects::<PostgreSQLInstance>(client.clone(), writer, listed, gone);
+        let objects = watched.inspect(move |object| {
+            if let Ok(kube::core::DeserializeGuard(Ok(instance))) = object {
+                // The receiver lives as long as the process; a closed one means that it is ending.
+                let _sent = seen.send(instance.clone());
+            }
+        });
         let secrets = watches::admin_secrets(
             client,
             self.context.cluster.namespace(),
@@ -382,9 +382,10 @@ impl Loop {
             .flat_map(move |seen| futures::stream::iter(wake.tenants(&seen, false)));
         let vanished = received(instances_gone)
             .flat_map(move |seen| futures::stream::iter(gone_wake.tenants(&seen, true)));
+        let listed = view.tenants_listed();
         let external = watches::external_secrets(client.clone(), view, self.settled);
         Controller::for_stream(
-            watches::objects::<PostgreSQLTenant>(client, writer, gone),
+            watches::objects::<PostgreSQLTenant>(client, writer, listed, gone),
             reader,
         )
         .with_config(controller::Config::default().concurrency(concurrency))

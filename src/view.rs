@@ -3,14 +3,14 @@
 //! A cache may lag; nothing that destroys or claims is decided from it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crds::{PostgreSQLInstance, PostgreSQLTenant};
 use domain::tenancy::reason::ReadyStatus;
-use futures::FutureExt;
 use kube::ResourceExt;
 use kube::core::DeserializeGuard;
-use kube::runtime::reflector::store::WriterDropped;
 use kube::runtime::reflector::{ObjectRef, Store};
+use tokio::sync::SetOnce;
 
 /// A cached object, or what is known of one that could not be read.
 pub type Guarded<K> = DeserializeGuard<K>;
@@ -18,10 +18,26 @@ pub type Guarded<K> = DeserializeGuard<K>;
 /// Rows of a gauge: phase, `Ready` status, count.
 pub type Counts = Vec<(&'static str, &'static str, i64)>;
 
+/// That a store holds its first full list, for everyone who waits for it.
+///
+/// Not `Store::wait_until_ready`: that wakes only the one who asked last, and the store's own controller asks too.
+#[derive(Clone, Default)]
+pub struct Listed(Arc<SetOnce<()>>);
+
+impl Listed {
+    /// The list is here.
+    pub fn mark(&self) {
+        // A watch that begins anew lists again; it was said already.
+        let _said = self.0.set(());
+    }
+}
+
 /// The reflector stores.
 pub struct View {
     tenants: Store<Guarded<PostgreSQLTenant>>,
     instances: Store<Guarded<PostgreSQLInstance>>,
+    tenants_listed: Listed,
+    instances_listed: Listed,
 }
 
 impl View {
@@ -31,23 +47,36 @@ impl View {
         tenants: Store<Guarded<PostgreSQLTenant>>,
         instances: Store<Guarded<PostgreSQLInstance>>,
     ) -> Self {
-        Self { tenants, instances }
+        Self {
+            tenants,
+            instances,
+            tenants_listed: Listed::default(),
+            instances_listed: Listed::default(),
+        }
+    }
+
+    /// For the watch of Tenants to mark.
+    #[must_use]
+    pub fn tenants_listed(&self) -> Listed {
+        self.tenants_listed.clone()
+    }
+
+    /// For the watch of Instances to mark.
+    #[must_use]
+    pub fn instances_listed(&self) -> Listed {
+        self.instances_listed.clone()
     }
 
     /// True once both stores hold a full list.
     #[must_use]
     pub fn is_synced(&self) -> bool {
-        let listed =
-            |waited: Option<Result<(), WriterDropped>>| waited.is_some_and(|ready| ready.is_ok());
-        listed(self.tenants.wait_until_ready().now_or_never())
-            && listed(self.instances.wait_until_ready().now_or_never())
+        self.tenants_listed.0.initialized() && self.instances_listed.0.initialized()
     }
 
     /// Resolves once both stores hold a full list.
     pub async fn synced(&self) {
-        // An error means that the writer is gone: the process is ending.
-        let _ready = self.tenants.wait_until_ready().await;
-        let _ready = self.instances.wait_until_ready().await;
+        self.tenants_listed.0.wait().await;
+        self.instances_listed.0.wait().await;
     }
 
     /// The Instance of this name, if it is cached and readable.
@@ -156,5 +185,37 @@ impl webhook::ClusterView for View {
             }
         });
         claimed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use kube::runtime::reflector::store;
+
+    #[tokio::test]
+    async fn t2_every_round_that_waits_for_the_first_lists_goes_on_once_they_are_here() {
+        let (tenants, _tenants) = store();
+        let (instances, _instances) = store();
+        let view = Arc::new(View::new(tenants, instances));
+        let rounds: Vec<_> = (0..20)
+            .map(|_| {
+                let view = Arc::clone(&view);
+                tokio::spawn(async move { view.synced().await })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        view.tenants_listed().mark();
+        tokio::task::yield_now().await;
+        assert!(!view.is_synced());
+        view.instances_listed().mark();
+        view.instances_listed().mark();
+        assert!(view.is_synced());
+        for round in rounds {
+            let went_on = tokio::time::timeout(Duration::from_secs(5), round).await;
+            assert!(went_on.is_ok_and(|joined| joined.is_ok()));
+        }
     }
 }

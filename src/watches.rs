@@ -21,12 +21,13 @@ use tokio::sync::mpsc;
 
 use crate::adapters::projection;
 use crate::controllers::settled::Settled;
-use crate::view::{Guarded, View};
+use crate::view::{Guarded, Listed, View};
 
-/// A watch of one of our kinds: fills the store, passes on what was applied, and tells of what is gone.
+/// A watch of one of our kinds: fills the store, says when it is full, passes on what was applied, and tells of what is gone.
 pub(crate) fn objects<K>(
     client: Client,
     writer: Writer<Guarded<K>>,
+    listed: Listed,
     gone: mpsc::UnboundedSender<K>,
 ) -> impl Stream<Item = Result<Guarded<K>, watcher::Error>>
 where
@@ -44,6 +45,7 @@ where
         .modify(|object| object.meta_mut().managed_fields = None)
         .reflect(writer)
         .inspect(move |event| match event {
+            Ok(Event::InitDone) => listed.mark(),
             Ok(Event::Delete(DeserializeGuard(Ok(object)))) => {
                 // The receiver lives as long as the process; a closed one means that it is ending.
                 let _sent = gone.send(object.clone());
