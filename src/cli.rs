@@ -94,7 +94,7 @@ pub enum OpenBaoAuth {
 /// OpenBao.
 #[derive(Debug, Args)]
 pub struct OpenBaoOptions {
-    /// Address of OpenBao or Vault, for example https://openbao.example.org:8200.
+    /// Address of OpenBao or Vault, for example `https://openbao.example.org:8200`.
     #[arg(long, env = "TENANTRY_OPENBAO_ADDRESS")]
     pub openbao_address: String,
     /// Address under which consumers reach it; shown in status. Default: the address above.
@@ -199,7 +199,7 @@ pub enum LogFormat {
 /// Logs.
 #[derive(Debug, Args)]
 pub struct LogOptions {
-    /// Format of the logs on stderr. Levels are set by RUST_LOG (default `info`).
+    /// Format of the logs on stderr. Levels are set by `RUST_LOG` (default `info`).
     #[arg(long, env = "TENANTRY_LOG_FORMAT", value_enum, default_value = "json")]
     pub log_format: LogFormat,
 }

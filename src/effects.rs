@@ -59,6 +59,7 @@ async fn failpoint(id: &'static str, point: &'static str) {
 
 /// Reads `FAILPOINTS`; nothing is armed any more once the value is dropped.
 #[cfg(feature = "failpoints")]
+#[must_use]
 pub fn arm() -> fail::FailScenario<'static> {
     fail::FailScenario::setup()
 }

@@ -3,7 +3,6 @@
 //! Order of a stop: not ready → no new rounds, those under way end → requests end → exit. It decides nothing else.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -130,7 +129,7 @@ async fn serve(options: RunOptions) -> Result<(), RunError> {
             tracing::info!(?grace, "stopping");
             Ok(())
         }
-        served = server => served.map_or_else(|_| Ok(()), |served| served.map_err(RunError::Serve)),
+        ended = server => ended.map_or_else(|_| Ok(()), |result| result.map_err(RunError::Serve)),
     };
     stopping.store(true, Ordering::Relaxed);
     stop.cancel();
@@ -270,11 +269,11 @@ impl Parts {
         let metrics = &self.context.metrics;
         metrics.workers(tenant::CONTROLLER, concurrency);
         metrics.workers(instance::CONTROLLER, INSTANCES_AT_ONCE);
-        let (tenant_gone, tenants_gone) = mpsc::unbounded_channel();
-        let (instance_gone, instances_gone) = mpsc::unbounded_channel();
-        let (instance_seen, instances_seen) = mpsc::unbounded_channel();
-        let (tenant_left, tenants_left) = mpsc::unbounded_channel();
-        let departures = departures(Arc::clone(&self.context), tenants_gone, tenant_left);
+        let (tell_departure, departed) = mpsc::unbounded_channel();
+        let (tell_vanishing, vanished) = mpsc::unbounded_channel();
+        let (tell_change, changed) = mpsc::unbounded_channel();
+        let (tell_leave, left) = mpsc::unbounded_channel();
+        let departures = departures(Arc::clone(&self.context), departed, tell_leave);
         let (context, settled) = (self.context, self.settled);
         let instances = Loop {
             context: Arc::clone(&context),
@@ -283,8 +282,8 @@ impl Parts {
         }
         .instances(
             (self.instances, self.instance_reader),
-            (instance_seen, instance_gone),
-            tenants_left,
+            (tell_change, tell_vanishing),
+            left,
         );
         let tenants = Loop {
             context,
@@ -293,8 +292,8 @@ impl Parts {
         }
         .tenants(
             (self.tenants, self.tenant_reader),
-            tenant_gone,
-            (instances_seen, instances_gone),
+            tell_departure,
+            (changed, vanished),
             concurrency,
         );
         async move {
@@ -421,6 +420,7 @@ fn received<T: Send + 'static>(
 }
 
 /// Reconciles give no errors; this is what the runtime asks for all the same.
+#[allow(clippy::trivially_copy_pass_by_ref)] // the signature is the runtime's
 fn never<K>(
     _object: Arc<K>,
     error: &std::convert::Infallible,
@@ -438,10 +438,7 @@ fn openbao_settings(options: &RunOptions) -> OpenBaoSettings {
             token_file: options.openbao_service_account_token_file.clone(),
         },
         OpenBaoAuth::Token => Auth::Token {
-            file: options
-                .openbao_token_file
-                .clone()
-                .unwrap_or_else(PathBuf::new),
+            file: options.openbao_token_file.clone().unwrap_or_default(),
         },
     };
     OpenBaoSettings {

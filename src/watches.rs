@@ -51,7 +51,7 @@ where
                 let _sent = gone.send(object.clone());
             }
             Err(error) => {
-                tracing::warn!(kind = %K::kind(&()), %error, "a watch failed and is begun again")
+                tracing::warn!(kind = %K::kind(&()), %error, "a watch failed and is begun again");
             }
             _ => {}
         })
@@ -175,7 +175,7 @@ pub(crate) fn admin_secrets(
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the watch of admin Secrets failed and is begun again")
+                    tracing::warn!(%error, "the watch of admin Secrets failed and is begun again");
                 }
             }
             futures::stream::iter(woken)

@@ -234,13 +234,11 @@ impl Bare {
     /// A connection that is free, or the first one.
     async fn admin(&self) -> tokio::sync::MutexGuard<'_, Client> {
         let free = self.admins.iter().find_map(|admin| admin.try_lock().ok());
-        match free {
-            Some(admin) => admin,
-            None => {
-                let waits = self.admins.iter().map(|admin| Box::pin(admin.lock()));
-                futures::future::select_all(waits).await.0
-            }
+        if let Some(admin) = free {
+            return admin;
         }
+        let waits = self.admins.iter().map(|admin| Box::pin(admin.lock()));
+        futures::future::select_all(waits).await.0
     }
 }
 

@@ -17,7 +17,7 @@ use crate::bare::Bare;
 use crate::numbers::{Spread, ratio};
 use crate::product::Product;
 
-/// Measures Tenantry beside a bare client. Set TENANTRY_BIN to a release build.
+/// Measures Tenantry beside a bare client. Set `TENANTRY_BIN` to a release build.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]

@@ -10,8 +10,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 pub const READY: &str = "Ready";
 /// The most conditions that an object may carry, those of others included.
 pub const CONDITIONS_MAX: usize = 32;
-/// The longest message in bytes; what is longer ends in `…`.
-pub const MESSAGE_MAX: usize = 1024;
 
 /// The `Ready` condition among these.
 #[must_use]
@@ -69,7 +67,7 @@ pub fn merge(
     };
     let mut next = Condition {
         last_transition_time: now.clone(),
-        message: capped(&said.message),
+        message: said.message.clone(),
         observed_generation: Some(round.generation),
         reason: said.reason.as_str().to_owned(),
         status: said.status().as_str().to_owned(),
@@ -88,19 +86,6 @@ pub fn merge(
     }
     *before = next;
     merged
-}
-
-fn capped(message: &str) -> String {
-    const MARK: &str = "…";
-    if message.len() <= MESSAGE_MAX {
-        return message.to_owned();
-    }
-    let kept = message
-        .char_indices()
-        .map(|(at, c)| at + c.len_utf8())
-        .take_while(|end| *end <= MESSAGE_MAX - MARK.len());
-    let end = kept.last().unwrap_or(0);
-    format!("{}{MARK}", message.get(..end).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -182,13 +167,6 @@ mod tests {
             merge(&first, Some(&said), round(2, true), &at(2))[0].observed_generation,
             Some(2)
         );
-    }
-
-    #[test]
-    fn a_long_message_is_cut_at_a_character() {
-        let said = Ready::new(Reason::Conflict, "ü".repeat(MESSAGE_MAX));
-        let merged = merge(&[], Some(&said), round(1, true), &at(1));
-        assert!(merged[0].message.len() <= MESSAGE_MAX && merged[0].message.ends_with("ü…"));
     }
 
     #[test]

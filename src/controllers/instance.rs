@@ -59,8 +59,8 @@ pub async fn reconcile(
         ctx: &ctx,
         versions: Vec::new(),
     };
-    let ending = run.converge(name).await;
-    let _elapsed = counted.ended(ending);
+    let ending = Box::pin(run.converge(name)).await;
+    counted.ended(ending);
     let Ending::Pause(retry) = ending else {
         ctx.settled.forget(&uid);
         ctx.backoff.forget(&uid);
@@ -109,7 +109,7 @@ impl Run<'_> {
                     }
                 },
             };
-            match self.round(&current).await {
+            match Box::pin(self.round(&current)).await {
                 Ok(next) => object = Some(next),
                 Err(Stop::Reload) => tokio::time::sleep(Duration::from_millis(50)).await,
                 Err(Stop::End(ending)) => return ending,
@@ -156,7 +156,7 @@ impl Run<'_> {
         );
         match instance.checkpoint() {
             Checkpoint::Pending | Checkpoint::Deleting => self.begin(object, instance).await,
-            Checkpoint::Validating => self.validate(object, instance).await,
+            Checkpoint::Validating => Box::pin(self.validate(object, instance)).await,
             Checkpoint::InitializingRegistry => self.prepare(object, instance).await,
             Checkpoint::Ready => self.check(object, instance).await,
         }

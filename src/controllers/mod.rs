@@ -9,8 +9,6 @@ pub mod instance;
 pub mod settled;
 pub mod tenant;
 
-use std::time::Duration;
-
 use domain::tenancy::reason::Retry;
 
 use crate::metrics::ReconcileResult;
@@ -59,9 +57,8 @@ impl<'m> Counted<'m> {
     }
 
     /// The reconcile ended so.
-    pub fn ended(mut self, ending: Ending) -> Duration {
+    pub fn ended(mut self, ending: Ending) {
         self.result = ending.result();
-        self.started.elapsed()
     }
 }
 

@@ -54,16 +54,11 @@ pub fn router(health: Health) -> Router {
 async fn readyz(State(health): State<Health>) -> Response {
     let checks = health.checks();
     let ready = checks.iter().all(|(_, passed)| *passed);
-    let lines: String = checks
-        .iter()
-        .map(|(name, passed)| {
-            format!(
-                "[{}]{name} {}\n",
-                if *passed { '+' } else { '-' },
-                if *passed { "ok" } else { "failed" }
-            )
-        })
-        .collect();
+    let mut lines = String::new();
+    for (name, passed) in checks {
+        let (mark, word) = if passed { ('+', "ok") } else { ('-', "failed") };
+        lines.extend([format!("[{mark}]{name} {word}\n")]);
+    }
     let status = if ready {
         StatusCode::OK
     } else {

@@ -184,7 +184,9 @@ impl Ready {
     }
 }
 
-fn capped(mut message: String) -> String {
+/// A text for people, cut at a character if it is longer than [`MESSAGE_MAX`].
+#[must_use]
+pub fn capped(mut message: String) -> String {
     const MARK: &str = "…";
     if message.len() > MESSAGE_MAX {
         let room = MESSAGE_MAX - MARK.len();

@@ -47,11 +47,11 @@ async fn t3_a_role_made_by_a_superuser_is_a_conflict_and_keeps_its_password_26()
 #[tokio::test]
 async fn d2_the_admin_s_own_role_is_refused_as_reserved_without_its_name_in_the_message() {
     let world = World::shared("fadmin").await.unwrap();
-    let spec = format!("loginRole: {}", ADMIN);
+    let spec = format!("loginRole: {ADMIN}");
     // Other stories make the admin a member of their roles meanwhile, so only the role itself is compared.
     let admin =
         format!("SELECT concat_ws(' ', xmin, a::text) FROM pg_authid a WHERE rolname = '{ADMIN}'");
-    let (names, role) = (
+    let (names, itself) = (
         Names::of(&world, "app"),
         world.superuser("postgres", &admin).await.unwrap(),
     );
@@ -70,6 +70,6 @@ async fn d2_the_admin_s_own_role_is_refused_as_reserved_without_its_name_in_the_
     );
     assert!(!said.message.contains(ADMIN), "{said:?}");
     assert_eq!(outside(&world, &names).await, before);
-    assert_eq!(world.superuser("postgres", &admin).await.unwrap(), role);
+    assert_eq!(world.superuser("postgres", &admin).await.unwrap(), itself);
     corrected(&world, "app", json!({"loginRole": world.identifier("app")})).await;
 }

@@ -7,13 +7,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use domain::tenancy::names::Uid;
-use domain::tenancy::reason::{Ready, ReadyStatus};
+use domain::tenancy::reason::{Ready, ReadyStatus, capped};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-
-/// The longest note that the API takes.
-const NOTE_MAX: usize = 1024;
 
 /// An event is not worth waiting for.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -81,14 +78,11 @@ impl Events {
     }
 
     async fn publish(&self, about: &ObjectReference, type_: EventType, reason: &str, text: &str) {
-        let note = text
-            .get(..text.floor_char_boundary(NOTE_MAX))
-            .unwrap_or_default()
-            .to_owned();
         let event = Event {
             type_,
             reason: reason.to_owned(),
-            note: Some(note),
+            // As long as a condition's message may be, which is what the API takes of a note.
+            note: Some(capped(text.to_owned())),
             action: "Reconcile".to_owned(),
             secondary: None,
         };

@@ -64,8 +64,8 @@ pub async fn reconcile(
         versions: Vec::new(),
         done: None,
     };
-    let ending = run.converge(namespace, name).await;
-    let elapsed = counted.ended(ending);
+    let ending = Box::pin(run.converge(namespace, name)).await;
+    counted.ended(ending);
     let Ending::Pause(retry) = ending else {
         ctx.settled.forget(&uid);
         ctx.backoff.forget(&uid);
@@ -73,7 +73,7 @@ pub async fn reconcile(
         return Ok(Action::await_change());
     };
     let pause = ctx.backoff.after(&uid, retry);
-    tracing::debug!(namespace, name, ?elapsed, ?pause, "reconciled");
+    tracing::debug!(namespace, name, ?pause, "reconciled");
     ctx.settled.rest(uid, run.versions, pause);
     Ok(Action::requeue(pause))
 }
@@ -94,7 +94,7 @@ impl Run<'_> {
         };
         let mut reloads = 0;
         for _ in 0..MOST_ROUNDS {
-            match self.round(&object).await {
+            match Box::pin(self.round(&object)).await {
                 Ok(next) => object = next,
                 Err(Stop::Reload) if reloads < MOST_RELOADS => {
                     reloads += 1;
@@ -137,7 +137,7 @@ impl Run<'_> {
         let ctx = self.ctx;
         let subject =
             Subject::of(object, &ctx.deployment).ok_or(Stop::End(Ending::Pause(Retry::Slow)))?;
-        let sight = observe::observe(ctx, &subject).await;
+        let sight = Box::pin(observe::observe(ctx, &subject)).await;
         match subject.decide(&sight.facts) {
             Step::Save { status, then } => self.save(object, &status, then).await,
             Step::Rest { retry, notice } => {

@@ -56,7 +56,7 @@ pub(super) async fn perform(
                 .await?;
         }
         TenantEffect::CreateRole | TenantEffect::SetVerifier => {
-            perform_verifier(ctx, sight, effect).await?
+            perform_verifier(ctx, sight, effect).await?;
         }
         other => perform_server(ctx, subject, sight, other).await?,
     }
