@@ -351,7 +351,7 @@ impl Run<'_> {
         if let (Some(ready), Some(uid)) = (&snapshot.ready, object.uid()) {
             tracing::info!(
                 name = %object.name_any(), uid, phase_from = before.checkpoint.as_str(), phase_to = snapshot.checkpoint.as_str(),
-                ready = ready.status().as_str(), reason = ready.reason.as_str(), message = ?ready.message, "saved"
+                ready = ready.status().as_str(), reason = ready.reason.as_str(), says = ?ready.message, "saved"
             );
             ctx.events
                 .ready_changed(

@@ -5,7 +5,7 @@
 //! a server's text into an error or a log (C5, H38).
 //!
 //! The request and answer forms are vaultrs's. Its own way of sending is not used: it follows redirects with the token, reads answers
-//! of any length and logs a server's texts. [`transport`] sends instead.
+//! of any length and logs a server's texts. `transport` sends instead.
 
 mod call;
 mod client;

@@ -3,7 +3,7 @@
 //! Decides how a server is spoken to (D10–D14) and proves ownership again inside every write (T3). What to do, and in which order,
 //! is the domain's. It holds no password longer than a login or the making of a verifier takes, and keeps no state but pools.
 //!
-//! Reading order: [`target`] (who and where), `connect` + `guard` + `session` (one connection), `pool` and `work` (how many, how
+//! Reading order: `target` (who and where), `connect` + `guard` + `session` (one connection), `pool` and `work` (how many, how
 //! long), `registry` and `ownership` (whose), then one file per thing on a server.
 
 mod blockers;

@@ -244,7 +244,7 @@ impl Run<'_> {
             tracing::info!(
                 namespace = %object.namespace().unwrap_or_default(), name = %object.name_any(), uid,
                 phase_from = before.phase.as_str(), phase_to = status.phase.as_str(), ready = ready.status().as_str(),
-                reason = ready.reason.as_str(), message = ?ready.message, "saved"
+                reason = ready.reason.as_str(), says = ?ready.message, "saved"
             );
             ctx.events
                 .ready_changed(
