@@ -221,7 +221,7 @@ impl Bare {
     async fn event(&self, name: &str) -> Result<()> {
         let event = json!({
             "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"generateName": format!("{name}-")},
-            "eventTime": k8s_openapi::jiff::Timestamp::now().to_string(), "type": "Normal", "reason": "Ready", "action": "Bench",
+            "eventTime": format!("{:.6}", k8s_openapi::jiff::Timestamp::now()), "type": "Normal", "reason": "Ready", "action": "Bench",
             "reportingController": "bench", "reportingInstance": "bench",
             "regarding": {"apiVersion": "bench.tenantry/v1", "kind": "BareTenant", "name": name, "namespace": self.namespace},
         });
