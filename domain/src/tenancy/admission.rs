@@ -4,6 +4,7 @@
 //! asks no server, and an edit that changes no spec field always passes (D4).
 
 use super::endpoint::{AddressPolicy, SslMode};
+use super::names::{PROJECTION_NAME_MAX, derived_secret_name};
 use super::reason::Reason;
 use super::registration::{InstanceDefinition, InstanceDraft};
 use super::tenant::{DeletionPolicy, TenantDefinition, TenantDraft, TenantPhase};
@@ -75,15 +76,32 @@ pub fn review_tenant(
         ));
     }
     let mut verdict = Verdict::refused(violations);
-    if verdict.is_allowed()
-        && DeletionPolicy::parse(new.deletion_policy) == Some(DeletionPolicy::Delete)
-    {
-        verdict.warnings.push(format!(
-            "spec.deletionPolicy is Delete: deleting this tenant destroys database {}, its role and its password",
-            new.effective_database()
-        ));
+    if verdict.is_allowed() {
+        verdict.warnings.extend(destruction_warning(new));
+        verdict.warnings.extend(name_warning(new));
     }
     verdict
+}
+
+fn destruction_warning(new: &TenantDraft<'_>) -> Option<String> {
+    let destroys = DeletionPolicy::parse(new.deletion_policy) == Some(DeletionPolicy::Delete);
+    destroys.then(|| {
+        format!(
+            "spec.deletionPolicy is Delete: deleting this tenant destroys database {}, its role and its password",
+            new.effective_database()
+        )
+    })
+}
+
+/// C3 allows what Kubernetes allows; ESO allows less, and its next version may allow more, so this is no refusal.
+fn name_warning(new: &TenantDraft<'_>) -> Option<String> {
+    let length = derived_secret_name(new.instance_ref, new.name).len();
+    (length > PROJECTION_NAME_MAX).then(|| {
+        format!(
+            "the ExternalSecret's name <instanceRef>-<name>-postgresql has {length} bytes: External Secrets Operator may not \
+             deliver names over {PROJECTION_NAME_MAX}, choose a shorter name"
+        )
+    })
 }
 
 /// Judges an Instance. `claimed` are databases of Tenants that name this Instance, as status records them.

@@ -16,6 +16,9 @@ pub const SUBDOMAIN_MAX: usize = 253;
 pub const EXTENSIONS_MAX: usize = 64;
 /// The longest sum of `spec.instanceRef` and `metadata.name` in bytes (C3).
 pub const REFERENCE_SUM_MAX: usize = 241;
+/// The longest ExternalSecret name in bytes that External Secrets Operator 0.16 can deliver: it writes the name, after its own
+/// prefix of 36 bytes, into a field manager, for which the API takes 128.
+pub const PROJECTION_NAME_MAX: usize = 92;
 /// What ends every derived Secret and ExternalSecret name.
 pub const DERIVED_SUFFIX: &str = "-postgresql";
 

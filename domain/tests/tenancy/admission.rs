@@ -36,6 +36,26 @@ fn a_legal_tenant_and_a_legal_instance_are_allowed_without_warnings() {
 }
 
 #[test]
+fn c3_a_name_that_eso_cannot_deliver_is_allowed_with_a_warning() {
+    // shared- and -postgresql take 18 bytes of the 92.
+    let (fits, too_long) = ("a".repeat(74), "a".repeat(75));
+    let named = |name| TenantDraft {
+        name,
+        database: Some("a"),
+        login_role: Some("a"),
+        ..tenant()
+    };
+    assert_eq!(create(named(fits.as_str())), Verdict::allowed());
+    let verdict = create(named(too_long.as_str()));
+    assert!(verdict.is_allowed());
+    assert!(
+        verdict.warnings[0].contains("has 93 bytes"),
+        "{:?}",
+        verdict.warnings
+    );
+}
+
+#[test]
 fn c1_c2_each_field_of_a_tenant_is_refused_with_its_path_and_a_remedy() {
     let hostile = [
         "", "A", "my app", "а", "a\"b", "a'b", "a;b", "\u{0}", "-a", "ａ",
