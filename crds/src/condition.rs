@@ -32,13 +32,16 @@ pub fn read_ready(conditions: &[Condition]) -> Option<Ready> {
     (said.status().as_str() == condition.status).then_some(said)
 }
 
-/// `status.phase` to write. A missing phase means the first one, so it stays missing until there is another to record.
+/// `status.phase` to write. A missing phase means the first one; it is written down together with the first condition, so that
+/// people see it, and never by a write of its own.
 pub(crate) fn phase_to_write<P: Default + PartialEq>(
     present: Option<&str>,
+    said: Option<&Ready>,
     phase: P,
     name: fn(P) -> &'static str,
 ) -> Option<String> {
-    (present.is_some() || phase != P::default()).then(|| name(phase).to_owned())
+    let shown = present.is_some() || said.is_some() || phase != P::default();
+    shown.then(|| name(phase).to_owned())
 }
 
 /// Which spec a condition speaks of.

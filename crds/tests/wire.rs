@@ -152,12 +152,18 @@ fn an_instances_status_comes_back_as_it_was_written() {
 }
 
 #[test]
-fn a_missing_phase_is_not_written_down_as_pending() {
+fn a_missing_phase_is_written_down_as_pending_with_the_first_condition_and_not_by_itself() {
     let object = tenant(&json!({"instanceRef": "i"}), &Value::Null);
     assert_eq!(
         object.status_to_write(&TenantStatus::default(), &now(1)),
         None
     );
+    let refused = TenantStatus {
+        ready: Some(Ready::new(Reason::Conflict, "taken")),
+        ..TenantStatus::default()
+    };
+    let written = object.status_to_write(&refused, &now(1)).unwrap();
+    assert_eq!(written.phase.as_deref(), Some("Pending"));
     let forged = tenant(&json!({"instanceRef": "i"}), &json!({"phase": "Whatever"}));
     assert_eq!(forged.domain_status().phase, TenantPhase::Pending);
     let written = forged

@@ -87,6 +87,7 @@ impl PostgreSQLInstance {
             observed_generation: snapshot.observed_revision,
             phase: condition::phase_to_write(
                 present.phase.as_deref(),
+                snapshot.ready.as_ref(),
                 snapshot.checkpoint,
                 Checkpoint::as_str,
             ),

@@ -144,6 +144,7 @@ impl PostgreSQLTenant {
             observed_generation: status.observed_generation,
             phase: condition::phase_to_write(
                 present.phase.as_deref(),
+                status.ready.as_ref(),
                 status.phase,
                 TenantPhase::as_str,
             ),
