@@ -3,6 +3,7 @@
 //! It counts; it decides nothing. No label value comes from a user's object (H37).
 
 use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::tenancy::failure::Class;
@@ -126,6 +127,7 @@ impl Format {
 /// All series of the process.
 pub struct Metrics {
     registry: Registry,
+    scraping: Mutex<()>,
     reconciles: Family<ReconcileLabels, Counter>,
     reconcile_errors: Family<ControllerLabels, Counter>,
     reconcile_time: Family<ControllerLabels, Histogram>,
@@ -157,6 +159,7 @@ impl Metrics {
     pub fn new() -> Self {
         let mut metrics = Self {
             registry: Registry::default(),
+            scraping: Mutex::new(()),
             reconciles: Family::default(),
             reconcile_errors: Family::default(),
             reconcile_time: Family::new_with_constructor(|| Histogram::new(RECONCILE_BUCKETS)),
@@ -273,6 +276,11 @@ impl Metrics {
             })
             .set(1);
         r.register("tenantry_build_info", "Version of this build", build);
+    }
+
+    /// Held while gauges that are counted anew are set and encoded.
+    pub fn scrape(&self) -> MutexGuard<'_, ()> {
+        self.scraping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All series, in the format asked for.

@@ -43,6 +43,8 @@ const OPENBAO_DEADLINE: Duration = Duration::from_secs(5);
 const FIRST_REQUEST: Duration = Duration::from_secs(10);
 /// A client must have sent its headers within this time.
 const HEADERS: Duration = Duration::from_secs(5);
+/// How long requests under way may take once rounds have ended.
+const LAST_REQUESTS: Duration = Duration::from_millis(400);
 /// Instances worked on at once.
 const INSTANCES_AT_ONCE: u16 = 4;
 /// Retained records marked at once.
@@ -84,6 +86,9 @@ pub enum RunError {
         #[source]
         source: std::io::Error,
     },
+    /// A part that must run as long as the process ended by itself.
+    #[error("{0} ended by itself")]
+    Ended(&'static str),
     /// The server ended with an error.
     #[error("the HTTPS server failed")]
     Serve(#[source] std::io::Error),
@@ -123,22 +128,34 @@ async fn serve(options: RunOptions) -> Result<(), RunError> {
         Arc::clone(&stopping),
         handle.clone(),
     )?);
-    let loops = tokio::spawn(parts.loops(options.loops.concurrency, stop.clone()));
+    let mut loops = tokio::spawn(parts.loops(options.loops.concurrency, stop.clone()));
     let ended = tokio::select! {
         () = stop_signal() => {
             tracing::info!(?grace, "stopping");
             Ok(())
         }
-        ended = server => ended.map_or_else(|_| Ok(()), |result| result.map_err(RunError::Serve)),
+        ended = server => match ended {
+            Ok(served) => served.map_err(RunError::Serve),
+            Err(_) => Err(RunError::Ended("the HTTPS server")),
+        },
+        _ = &mut loops => Err(RunError::Ended("the reconcile loops")),
     };
     stopping.store(true, Ordering::Relaxed);
     stop.cancel();
-    if tokio::time::timeout(grace, loops).await.is_err() {
+    if ended.is_ok() && tokio::time::timeout(grace, loops).await.is_err() {
         tracing::warn!("rounds were still under way at the end of the grace time");
     }
-    handle.graceful_shutdown(Some(Duration::from_millis(500)));
-    while handle.connection_count() > 0 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+    handle.graceful_shutdown(Some(LAST_REQUESTS));
+    let closed = async {
+        while handle.connection_count() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    if tokio::time::timeout(LAST_REQUESTS * 2, closed)
+        .await
+        .is_err()
+    {
+        handle.shutdown();
     }
     ended
 }
@@ -202,6 +219,7 @@ struct Parts {
     instances: reflector::store::Writer<Guarded<PostgreSQLInstance>>,
     tenant_reader: reflector::Store<Guarded<PostgreSQLTenant>>,
     instance_reader: reflector::Store<Guarded<PostgreSQLInstance>>,
+    to_check: mpsc::UnboundedReceiver<String>,
 }
 
 impl Parts {
@@ -236,6 +254,7 @@ impl Parts {
         let (tenant_reader, tenants) = reflector::store();
         let (instance_reader, instances) = reflector::store();
         let settled = Arc::new(Settled::default());
+        let (instances_to_check, to_check) = mpsc::unbounded_channel();
         let context = Arc::new(Context {
             events: Events::new(client.clone()),
             projections: Projections::new(client, API_DEADLINE),
@@ -247,6 +266,7 @@ impl Parts {
             credentials: Credentials::default(),
             backoff: Backoff::new(options.loops.resync_interval),
             settled: Arc::clone(&settled),
+            instances_to_check,
             deployment,
         });
         Ok(Self {
@@ -257,6 +277,7 @@ impl Parts {
             instances,
             tenant_reader,
             instance_reader,
+            to_check,
         })
     }
 
@@ -272,8 +293,7 @@ impl Parts {
         let (tell_departure, departed) = mpsc::unbounded_channel();
         let (tell_vanishing, vanished) = mpsc::unbounded_channel();
         let (tell_change, changed) = mpsc::unbounded_channel();
-        let (tell_leave, left) = mpsc::unbounded_channel();
-        let departures = departures(Arc::clone(&self.context), departed, tell_leave);
+        let departures = departures(Arc::clone(&self.context), departed);
         let (context, settled) = (self.context, self.settled);
         let instances = Loop {
             context: Arc::clone(&context),
@@ -283,7 +303,7 @@ impl Parts {
         .instances(
             (self.instances, self.instance_reader),
             (tell_change, tell_vanishing),
-            left,
+            self.to_check,
         );
         let tenants = Loop {
             context,
@@ -301,7 +321,6 @@ impl Parts {
                 _ended = futures::future::join(instances, tenants) => {}
                 () = departures => {}
             }
-            stop.cancelled().await;
         }
     }
 }
@@ -333,7 +352,12 @@ impl Loop {
             Arc::clone(&self.context.view),
         );
         let listed = view.instances_listed();
-        let watched = watches::objects::<PostgreSQLInstance>(client.clone(), writer, listed, gone);
+        let watched = watches::objects::<PostgreSQLInstance>(
+            client.clone(),
+            (writer, reader.clone()),
+            listed,
+            gone,
+        );
         let objects = watched.inspect(move |object| {
             if let Ok(kube::core::DeserializeGuard(Ok(instance))) = object {
                 // The receiver lives as long as the process; a closed one means that it is ending.
@@ -379,12 +403,15 @@ impl Loop {
         let gone_wake = Arc::clone(&wake);
         let changed = received(instances_seen)
             .flat_map(move |seen| futures::stream::iter(wake.tenants(&seen, false)));
-        let vanished = received(instances_gone)
-            .flat_map(move |seen| futures::stream::iter(gone_wake.tenants(&seen, true)));
+        let context = Arc::clone(&self.context);
+        let vanished = received(instances_gone).flat_map(move |seen| {
+            instance::forget(&context, &seen);
+            futures::stream::iter(gone_wake.tenants(&seen, true))
+        });
         let listed = view.tenants_listed();
         let external = watches::external_secrets(client.clone(), view, self.settled);
         Controller::for_stream(
-            watches::objects::<PostgreSQLTenant>(client, writer, listed, gone),
+            watches::objects::<PostgreSQLTenant>(client, (writer, reader.clone()), listed, gone),
             reader,
         )
         .with_config(controller::Config::default().concurrency(concurrency))
@@ -402,13 +429,16 @@ impl Loop {
 fn departures(
     context: Arc<Context>,
     gone: mpsc::UnboundedReceiver<PostgreSQLTenant>,
-    left: mpsc::UnboundedSender<String>,
 ) -> BoxFuture<'static, ()> {
     received(gone)
         .for_each_concurrent(DEPARTURES_AT_ONCE, move |tenant: PostgreSQLTenant| {
             let context = Arc::clone(&context);
-            let _sent = left.send(tenant.spec.instance_ref.clone());
-            async move { tenant::departed::mark_unmanaged(&context, &tenant).await }
+            async move {
+                tenant::departed::forget(&context, &tenant);
+                tenant::departed::mark_unmanaged(&context, &tenant).await;
+                // Only now: its Instance may be waiting for it, and takes the connection away.
+                let _sent = context.instances_to_check.send(tenant.spec.instance_ref);
+            }
         })
         .boxed()
 }

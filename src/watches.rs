@@ -2,7 +2,7 @@
 //!
 //! One stream a kind, slim objects, one malformed object never stops a watch. It wakes; it decides nothing about what is done.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use crds::{PostgreSQLInstance, PostgreSQLTenant};
@@ -11,8 +11,8 @@ use futures::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DynamicObject;
 use kube::core::{DeserializeGuard, PartialObjectMeta};
-use kube::runtime::reflector::ObjectRef;
 use kube::runtime::reflector::store::Writer;
+use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt, watcher as watch};
 use kube::{Api, Client, Resource, ResourceExt};
@@ -26,7 +26,7 @@ use crate::view::{Guarded, Listed, View};
 /// A watch of one of our kinds: fills the store, says when it is full, passes on what was applied, and tells of what is gone.
 pub(crate) fn objects<K>(
     client: Client,
-    writer: Writer<Guarded<K>>,
+    (writer, store): (Writer<Guarded<K>>, Store<Guarded<K>>),
     listed: Listed,
     gone: mpsc::UnboundedSender<K>,
 ) -> impl Stream<Item = Result<Guarded<K>, watcher::Error>>
@@ -40,22 +40,73 @@ where
         + 'static,
 {
     let api: Api<Guarded<K>> = Api::all(client);
-    watch(api, watcher::Config::default())
+    let mut before = Vec::new();
+    watch(api, config())
         .default_backoff()
         .modify(|object| object.meta_mut().managed_fields = None)
         .reflect(writer)
-        .inspect(move |event| match event {
-            Ok(Event::InitDone) => listed.mark(),
-            Ok(Event::Delete(DeserializeGuard(Ok(object)))) => {
-                // The receiver lives as long as the process; a closed one means that it is ending.
-                let _sent = gone.send(object.clone());
-            }
-            Err(error) => {
-                tracing::warn!(kind = %K::kind(&()), %error, "a watch failed and is begun again");
-            }
-            _ => {}
+        .flat_map(move |event| {
+            let touched = match event {
+                Ok(Event::Init) => {
+                    before = store.state();
+                    Vec::new()
+                }
+                // The store shows a new list only once it is whole; a round begun earlier would see the old one.
+                Ok(Event::InitApply(_)) => Vec::new(),
+                Ok(Event::InitDone) => {
+                    listed.mark();
+                    let now = store.state();
+                    missing(&std::mem::take(&mut before), &now)
+                        .for_each(|object| tell(&gone, object));
+                    now.iter().map(|object| Guarded::clone(object)).collect()
+                }
+                Ok(Event::Apply(object)) => vec![object],
+                Ok(Event::Delete(DeserializeGuard(object))) => {
+                    object.into_iter().for_each(|object| tell(&gone, object));
+                    Vec::new()
+                }
+                Err(error) => {
+                    tracing::warn!(kind = %K::kind(&()), "a watch failed and is begun again");
+                    tracing::debug!(kind = %K::kind(&()), ?error, "why a watch failed");
+                    Vec::new()
+                }
+            };
+            futures::stream::iter(touched.into_iter().map(Ok))
         })
-        .applied_objects()
+}
+
+/// A watch that the API server ends after a minute, so that a dead connection is noticed.
+fn config() -> watcher::Config {
+    watcher::Config::default().timeout(55)
+}
+
+fn tell<K>(gone: &mpsc::UnboundedSender<K>, object: K) {
+    // The receiver lives as long as the process; a closed one means that it is ending.
+    let _sent = gone.send(object);
+}
+
+/// What was there and is no more: deleted while the watch was away.
+fn missing<'l, K>(
+    before: &'l [Arc<Guarded<K>>],
+    now: &[Arc<Guarded<K>>],
+) -> impl Iterator<Item = K> + use<'l, K>
+where
+    K: Resource<DynamicType = ()> + Clone,
+{
+    let present: HashSet<String> = now
+        .iter()
+        .filter_map(|object| object.meta().uid.clone())
+        .collect();
+    before
+        .iter()
+        .filter(move |object| {
+            object
+                .meta()
+                .uid
+                .as_ref()
+                .is_some_and(|uid| !present.contains(uid))
+        })
+        .filter_map(|object| object.0.as_ref().ok().cloned())
 }
 
 /// Tenants to look at because their Instance changed in a way that matters to them.
@@ -83,16 +134,18 @@ impl InstanceWake {
         let name = instance.name_any();
         let ready = instance.snapshot().ready;
         let mark = format!(
-            "{:?} {} {:?} {} {gone}",
+            "{:?} {} {:?} {}",
             instance.uid(),
             instance.revision(),
             ready.map(|ready| ready.reason),
             instance.is_deleting()
         );
-        let changed = self
-            .known
-            .lock()
-            .is_ok_and(|mut known| known.insert(name.clone(), mark.clone()) != Some(mark));
+        let changed = self.known.lock().is_ok_and(|mut known| {
+            if gone {
+                return known.remove(&name).is_some();
+            }
+            known.insert(name.clone(), mark.clone()) != Some(mark)
+        });
         let mut woken = Vec::new();
         if changed {
             self.view.each_tenant(|tenant| {
@@ -113,7 +166,7 @@ pub(crate) fn external_secrets(
 ) -> impl Stream<Item = ObjectRef<Guarded<PostgreSQLTenant>>> {
     let resource = projection::resource();
     let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &resource);
-    let config = watcher::Config::default().labels(projection::MANAGED_BY_SELECTOR);
+    let config = config().labels(projection::MANAGED_BY_SELECTOR);
     watch(api, config).default_backoff().touched_objects().filter_map(move |seen| {
         let woken = match seen {
             Ok(object) => tenant_of(&view, &settled, &object),
@@ -175,7 +228,8 @@ pub(crate) fn admin_secrets(
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the watch of admin Secrets failed and is begun again");
+                    tracing::warn!("the watch of admin Secrets failed and is begun again");
+                    tracing::debug!(?error, "why the watch of admin Secrets failed");
                 }
             }
             futures::stream::iter(woken)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::tenancy::endpoint::AddressPolicy;
 use domain::tenancy::names::Uid;
 use domain::tenancy::tenant::SecretLayout;
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::backoff::Backoff;
 use super::credentials::Credentials;
@@ -53,6 +54,8 @@ pub struct Context {
     pub backoff: Backoff,
     /// Which objects need no look yet.
     pub settled: Arc<Settled>,
+    /// Names of Instances that something suggests to look at now.
+    pub instances_to_check: UnboundedSender<String>,
     /// The deployment.
     pub deployment: Deployment,
 }

@@ -11,7 +11,9 @@ use crds::PostgreSQLInstance;
 use domain::tenancy::capability::{CapabilityObservation, Check};
 use domain::tenancy::effect::{InstanceEffect, instance_status_id};
 use domain::tenancy::failure::Class;
-use domain::tenancy::instance::{Checkpoint, Instance, InstanceSnapshot, Outcome, RegistryPlan};
+use domain::tenancy::instance::{
+    Checkpoint, Instance, InstanceSnapshot, Outcome, RegistryPlan, held_message,
+};
 use domain::tenancy::names::Uid;
 use domain::tenancy::reason::{Ready, Reason, Retry};
 use domain::tenancy::registration::{InstanceDefinition, InstanceIdentity};
@@ -59,19 +61,30 @@ pub async fn reconcile(
         ctx: &ctx,
         versions: Vec::new(),
     };
-    let ending = Box::pin(run.converge(name)).await;
+    let ending = super::caught(CONTROLLER, run.converge(name)).await;
     counted.ended(ending);
     let Ending::Pause(retry) = ending else {
-        ctx.settled.forget(&uid);
-        ctx.backoff.forget(&uid);
-        ctx.credentials.forget(&uid);
-        ctx.events.forget(&uid);
-        ctx.postgres.retire(&uid);
+        forget_uid(&ctx, &uid);
         return Ok(Action::await_change());
     };
     let pause = ctx.backoff.after(&uid, retry);
     ctx.settled.rest(uid, run.versions, pause);
     Ok(Action::requeue(pause))
+}
+
+/// Drops what this process remembers of an Instance that is gone: its login and its connections among it.
+pub fn forget(ctx: &Context, gone: &PostgreSQLInstance) {
+    if let Some(identity) = gone.identity() {
+        forget_uid(ctx, &identity.uid);
+    }
+}
+
+fn forget_uid(ctx: &Context, uid: &Uid) {
+    ctx.settled.forget(uid);
+    ctx.backoff.forget(uid);
+    ctx.credentials.forget(uid);
+    ctx.events.forget(uid);
+    ctx.postgres.retire(uid);
 }
 
 /// What a round gives: the object for the next one, or the end.
@@ -178,7 +191,7 @@ impl Run<'_> {
             }
             Err(observation) => *observation,
         };
-        let outcome = instance.assess_management(&observation);
+        let outcome = instance.assess_management(&current(observation)?);
         self.judged(object, &instance, &outcome).await
     }
 
@@ -190,7 +203,7 @@ impl Run<'_> {
                 return self.denied(object, &instance, &plan).await;
             }
         };
-        let before = self.ctx.postgres.inspect(&target, false).await;
+        let before = current(self.ctx.postgres.inspect(&target, false).await)?;
         let outcome = match instance.plan_registry_preparation(&before) {
             RegistryPlan::AlreadyUsable => instance.assess_registry_result(&before),
             RegistryPlan::PreparationAllowed => {
@@ -202,8 +215,10 @@ impl Run<'_> {
                 )
                 .await
                 {
-                    Ok(()) => instance
-                        .assess_registry_result(&self.ctx.postgres.inspect(&target, false).await),
+                    Ok(()) => {
+                        let after = current(self.ctx.postgres.inspect(&target, false).await)?;
+                        instance.assess_registry_result(&after)
+                    }
                     Err(failure) => instance.registry_preparation_failed(failure),
                 }
             }
@@ -217,7 +232,7 @@ impl Run<'_> {
             Ok(target) => self.ctx.postgres.inspect(&target, false).await,
             Err(observation) => *observation,
         };
-        let outcome = instance.assess_readiness(&observation);
+        let outcome = instance.assess_readiness(&current(observation)?);
         self.judged(object, &instance, &outcome).await
     }
 
@@ -267,19 +282,29 @@ impl Run<'_> {
         };
         let snapshot = object.snapshot();
         // The definition plays no part in a deletion, so an illegal one does not stop it.
-        let Some(mut instance) = departing(object, identity, snapshot) else {
+        if count == 0 {
             return self
-                .hold(object, InstanceEffect::RemoveFinalizer, count > 0)
+                .hold(object, InstanceEffect::RemoveFinalizer, false)
                 .await;
-        };
-        let _outcome = instance.begin_deletion();
-        if count > 0 {
-            let _outcome = instance.held_by(count, &example.unwrap_or_default());
-            self.save(object, &instance.snapshot()).await?;
-            return Err(Retry::After(HELD_INTERVAL).into());
         }
-        self.hold(object, InstanceEffect::RemoveFinalizer, false)
-            .await
+        let example = example.unwrap_or_default();
+        let snapshot = match departing(object, identity, snapshot.clone()) {
+            Some(mut instance) => {
+                let _outcome = instance.begin_deletion();
+                let _outcome = instance.held_by(count, &example);
+                instance.snapshot()
+            }
+            None => InstanceSnapshot {
+                checkpoint: Checkpoint::Deleting,
+                ready: Some(Ready::new(
+                    Reason::Reconciling,
+                    held_message(count, &example),
+                )),
+                ..snapshot
+            },
+        };
+        self.save(object, &snapshot).await?;
+        Err(Retry::After(HELD_INTERVAL).into())
     }
 
     async fn hold(
@@ -363,6 +388,14 @@ impl Run<'_> {
                 .await;
         }
         Ok(saved)
+    }
+}
+
+/// A look that lost its pool to another login or endpoint says nothing of the server: look again.
+fn current(observation: CapabilityObservation) -> Result<CapabilityObservation, Stop> {
+    match &observation.access {
+        Check::Failed(failure) if failure.class == Class::Stale => Err(Stop::Reload),
+        _ => Ok(observation),
     }
 }
 

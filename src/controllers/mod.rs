@@ -9,7 +9,10 @@ pub mod instance;
 pub mod settled;
 pub mod tenant;
 
+use std::panic::AssertUnwindSafe;
+
 use domain::tenancy::reason::Retry;
+use futures::FutureExt;
 
 use crate::metrics::ReconcileResult;
 
@@ -66,5 +69,19 @@ impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.metrics
             .reconcile_ended(self.controller, self.result, self.started.elapsed());
+    }
+}
+
+/// Runs the rounds of one object. A panic in them is a defect, but one object's: it is logged, and the object pauses.
+pub async fn caught(
+    controller: &'static str,
+    rounds: impl Future<Output = Ending> + Send,
+) -> Ending {
+    match AssertUnwindSafe(Box::pin(rounds)).catch_unwind().await {
+        Ok(ending) => ending,
+        Err(_) => {
+            tracing::error!(controller, "a round panicked; its object pauses");
+            Ending::Pause(Retry::Backoff)
+        }
     }
 }

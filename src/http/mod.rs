@@ -68,6 +68,8 @@ async fn readyz(State(health): State<Health>) -> Response {
 }
 
 async fn metrics(State(health): State<Health>, headers: HeaderMap) -> Response {
+    // Two scrapes at once must not see each other's half-set gauges.
+    let _alone = health.metrics.scrape();
     let (tenants, instances) = health.view.counts();
     health.metrics.objects(&tenants, &instances);
     let (bad_tenants, bad_instances) = health.view.undecodable();

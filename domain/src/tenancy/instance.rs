@@ -337,10 +337,7 @@ impl Instance {
         if !self.deleting {
             return Outcome::Refused(Refusal::NotDeleting);
         }
-        let tenants = if count == 1 { "tenant" } else { "tenants" };
-        let text = format!(
-            "deletion waits for {count} {tenants}, e.g. {example}; delete them or move them to another Instance"
-        );
+        let text = held_message(count, example);
         self.snapshot.ready = Some(Ready::new(Reason::Reconciling, text));
         Outcome::Advanced
     }
@@ -384,4 +381,13 @@ impl Instance {
         self.evidence = None;
         Outcome::Failed(failure)
     }
+}
+
+/// What a deleting Instance's condition says while Tenants name it.
+#[must_use]
+pub fn held_message(count: usize, example: &str) -> String {
+    let tenants = if count == 1 { "tenant" } else { "tenants" };
+    format!(
+        "deletion waits for {count} {tenants}, e.g. {example}; delete them or move them to another Instance"
+    )
 }

@@ -91,7 +91,10 @@ impl Events {
         let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
         match tokio::time::timeout(DEADLINE, recorder.publish(&event, about)).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "an event could not be written"),
+            Ok(Err(error)) => {
+                tracing::warn!("an event could not be written");
+                tracing::debug!(?error, "why an event could not be written");
+            }
             Err(_) => tracing::warn!("an event could not be written in time"),
         }
     }

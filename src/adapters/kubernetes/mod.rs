@@ -16,7 +16,7 @@ use domain::tenancy::names::Uid;
 use domain::tenancy::registration::CredentialReference;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{ListParams, Patch, PatchParams};
-use kube::core::PartialObjectMeta;
+use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::{Api, Client, Resource, ResourceExt};
 use secrecy::SecretString;
 use serde::Serialize;
@@ -140,18 +140,21 @@ impl Cluster {
     /// # Errors
     /// The API server's failure, classified.
     pub async fn tenants_of(&self, instance: &str) -> Result<(usize, Option<String>), Failure> {
-        let api: Api<PostgreSQLTenant> = Api::all(self.client.clone());
+        let api: Api<DeserializeGuard<PostgreSQLTenant>> = Api::all(self.client.clone());
         let (mut count, mut example) = (0, None);
         let mut page = ListParams::default().limit(PAGE);
         loop {
             let list = self
                 .within("list", TENANTS, "", "", api.list(&page))
                 .await?;
-            for tenant in list
-                .items
-                .iter()
-                .filter(|tenant| tenant.spec.instance_ref == instance)
-            {
+            // One that cannot be read may name it, so it counts.
+            let refers = |tenant: &&DeserializeGuard<PostgreSQLTenant>| {
+                tenant
+                    .0
+                    .as_ref()
+                    .map_or(true, |tenant| tenant.spec.instance_ref == instance)
+            };
+            for tenant in list.items.iter().filter(refers) {
                 count += 1;
                 example.get_or_insert_with(|| {
                     format!(

@@ -14,6 +14,15 @@ use crate::effects;
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
+/// Drops what this process remembers of the object.
+pub fn forget(ctx: &Context, gone: &PostgreSQLTenant) {
+    if let Some(identity) = gone.identity() {
+        ctx.settled.forget(&identity.uid);
+        ctx.backoff.forget(&identity.uid);
+        ctx.events.forget(&identity.uid);
+    }
+}
+
 /// The watch showed that the object is gone.
 pub async fn mark_unmanaged(ctx: &Context, gone: &PostgreSQLTenant) {
     let Some(identity) = gone.identity() else {

@@ -24,6 +24,7 @@ use kube::{Resource, ResourceExt};
 use self::subject::Subject;
 use super::context::Context;
 use super::{Counted, Ending, MOST_ROUNDS};
+use crate::adapters::kubernetes::is_held;
 use crate::effects;
 use crate::view::Guarded;
 
@@ -64,7 +65,7 @@ pub async fn reconcile(
         versions: Vec::new(),
         done: None,
     };
-    let ending = Box::pin(run.converge(namespace, name)).await;
+    let ending = super::caught(CONTROLLER, run.converge(namespace, name)).await;
     counted.ended(ending);
     let Ending::Pause(retry) = ending else {
         ctx.settled.forget(&uid);
@@ -135,6 +136,10 @@ impl Run<'_> {
     /// One round: the object for the next one, or why there is none.
     async fn round(&mut self, object: &PostgreSQLTenant) -> Result<PostgreSQLTenant, Stop> {
         let ctx = self.ctx;
+        // Nothing of ours is left to do for an object that is going without our finalizer.
+        if object.is_deleting() && !is_held(object) {
+            return Err(Stop::End(Ending::Gone));
+        }
         let subject =
             Subject::of(object, &ctx.deployment).ok_or(Stop::End(Ending::Pause(Retry::Slow)))?;
         let sight = Box::pin(observe::observe(ctx, &subject)).await;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use domain::tenancy::facts::{
     EntryFact, Facts, InstanceFact, LoginFact, ProjectionFact, SecretFact, Seen, ServerFacts, Wants,
 };
-use domain::tenancy::failure::Failure;
+use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::instance::Instance;
 use domain::tenancy::proof::own_database;
 use domain::tenancy::registration::InstanceDefinition;
@@ -33,6 +33,18 @@ pub(super) struct Sight {
 pub(super) async fn observe(ctx: &Context, subject: &Subject) -> Sight {
     let wants = subject.wants();
     let (instance, aggregate) = instance_fact(ctx, subject);
+    // Without a ready Instance a living Tenant's round ends at once; a server that is away must not hold it up (D14).
+    let idle = subject.definition().is_some() && !matches!(instance, InstanceFact::Ready { .. });
+    if idle {
+        return Sight {
+            facts: Facts {
+                instance,
+                ..blank()
+            },
+            target: None,
+            password: None,
+        };
+    }
     let target = match &aggregate {
         Some(aggregate) if needs_server(wants) => Some(server_target(ctx, aggregate).await),
         _ => None,
@@ -47,6 +59,9 @@ pub(super) async fn observe(ctx: &Context, subject: &Subject) -> Sight {
         observe_entry(ctx, subject, wants, None),
         observe_secret(ctx, subject, wants),
     );
+    if let Seen::Failed(failure) = &server {
+        doubt(ctx, subject, failure);
+    }
     facts.server = server;
     facts.secret = secret;
     if let InstanceFact::Ready {
@@ -83,6 +98,16 @@ pub(super) async fn observe(ctx: &Context, subject: &Subject) -> Sight {
         facts,
         target,
         password,
+    }
+}
+
+/// A server that a Tenant cannot reach is looked at by its Instance's own round, before its slow timer.
+fn doubt(ctx: &Context, subject: &Subject, failure: &Failure) {
+    if matches!(failure.class, Class::Unavailable | Class::Authentication) {
+        // A closed channel means that the process is ending.
+        let _sent = ctx
+            .instances_to_check
+            .send(subject.instance_ref().to_owned());
     }
 }
 
