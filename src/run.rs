@@ -128,14 +128,14 @@ async fn serve(options: RunOptions) -> Result<(), RunError> {
         Arc::clone(&stopping),
         handle.clone(),
     )?);
-    let mut loops = tokio::spawn(parts.loops(options.loops.concurrency, stop.clone()));
+    let mut loops = tokio::spawn(parts.loops(options.loops.concurrency, &stop));
     let ended = tokio::select! {
         () = stop_signal() => {
             tracing::info!(?grace, "stopping");
             Ok(())
         }
         ended = server => match ended {
-            Ok(served) => served.map_err(RunError::Serve),
+            Ok(result) => result.map_err(RunError::Serve),
             Err(_) => Err(RunError::Ended("the HTTPS server")),
         },
         _ = &mut loops => Err(RunError::Ended("the reconcile loops")),
@@ -285,8 +285,8 @@ impl Parts {
     fn loops(
         self,
         concurrency: u16,
-        stop: CancellationToken,
-    ) -> impl Future<Output = ()> + Send + 'static {
+        stop: &CancellationToken,
+    ) -> impl Future<Output = ()> + Send + use<> {
         let metrics = &self.context.metrics;
         metrics.workers(tenant::CONTROLLER, concurrency);
         metrics.workers(instance::CONTROLLER, INSTANCES_AT_ONCE);

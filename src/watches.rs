@@ -62,7 +62,9 @@ where
                 }
                 Ok(Event::Apply(object)) => vec![object],
                 Ok(Event::Delete(DeserializeGuard(object))) => {
-                    object.into_iter().for_each(|object| tell(&gone, object));
+                    if let Ok(object) = object {
+                        tell(&gone, object);
+                    }
                     Vec::new()
                 }
                 Err(error) => {

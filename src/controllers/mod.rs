@@ -77,11 +77,9 @@ pub async fn caught(
     controller: &'static str,
     rounds: impl Future<Output = Ending> + Send,
 ) -> Ending {
-    match AssertUnwindSafe(Box::pin(rounds)).catch_unwind().await {
-        Ok(ending) => ending,
-        Err(_) => {
-            tracing::error!(controller, "a round panicked; its object pauses");
-            Ending::Pause(Retry::Backoff)
-        }
-    }
+    let ended = AssertUnwindSafe(Box::pin(rounds)).catch_unwind().await;
+    ended.unwrap_or_else(|_| {
+        tracing::error!(controller, "a round panicked; its object pauses");
+        Ending::Pause(Retry::Backoff)
+    })
 }
