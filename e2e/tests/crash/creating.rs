@@ -33,8 +33,10 @@ pub const PATH: &[Step] = &[
     effect("tenant.status.ready").saves("Ready"),
 ];
 
-/// The way of one whose role's name is taken. A phase that is `Pending` and was never another is not written.
-const REFUSED: &[Step] = &[effect("tenant.status.pending").makes(&[Fact::Condition])];
+/// The way of one whose role's name is taken.
+const REFUSED: &[Step] = &[effect("tenant.status.pending")
+    .saves("Pending")
+    .makes(&[Fact::Condition])];
 
 /// Every failpoint of this story.
 pub fn plans() -> Vec<Plan> {

@@ -161,6 +161,7 @@ async fn finds_the_retained_record(world: &World, plan: Plan) {
     );
     let mut expected = through(&start(plan).0, RETAIN);
     expected.facts.insert(Fact::Condition);
+    "Pending".clone_into(&mut expected.phase);
     assert_eq!(
         traces::tenant(world, &plan.name()).await.unwrap(),
         expected,

@@ -20,8 +20,10 @@ const CREATE: &[Step] = &[
     effect("instance.registry.migrate").makes(&[Fact::Registry]),
     effect("instance.status.ready").saves("Ready"),
 ];
-/// A spec that became illegal, on an Instance whose status is gone. A phase that was never another than `Pending` is not written.
-const ILLEGAL: &[Step] = &[effect("instance.status.pending").makes(&[Fact::Condition])];
+/// A spec that became illegal, on an Instance whose status is gone.
+const ILLEGAL: &[Step] = &[effect("instance.status.pending")
+    .saves("Pending")
+    .makes(&[Fact::Condition])];
 /// A Tenant still names it.
 const HELD: &[Step] = &[effect("instance.status.deleting").saves("Deleting")];
 /// The registry stays: it outlives the Instance.
