@@ -18,7 +18,11 @@ async fn a_role_without_login_or_without_the_admin_s_membership_is_repaired() {
             format!("ALTER ROLE {role} NOLOGIN"),
             format!("SELECT rolcanlogin::text FROM pg_roles WHERE rolname = '{role}'"),
         ),
-        (format!("REVOKE {role} FROM {ADMIN}"), member),
+        // The grant that Tenantry made to itself; on 16 and later the server made another one, which stays.
+        (
+            format!("REVOKE {role} FROM {ADMIN} GRANTED BY {ADMIN}"),
+            member,
+        ),
     ];
     let before = outside(&world, &names).await;
     for (drift, query) in drifts {
