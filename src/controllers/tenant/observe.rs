@@ -5,7 +5,8 @@
 use jiff::Timestamp;
 
 use domain::tenancy::facts::{
-    EntryFact, Facts, InstanceFact, LoginFact, ProjectionFact, SecretFact, Seen, ServerFacts, Wants,
+    DatabaseFact, EntryFact, Facts, InstanceFact, LoginFact, ProjectionFact, SecretFact, Seen,
+    ServerFacts, Wants,
 };
 use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::instance::Instance;
@@ -349,13 +350,18 @@ async fn observe_inside(
         return Seen::NotAsked;
     };
     match (&server.claim, own_database(server)) {
-        (Some(claim), Some(database)) if wants.inside && database.connectable => seen(
+        (Some(claim), Some(database)) if wants.inside && is_shut_and_open_to_us(database) => seen(
             ctx.postgres
                 .installed_extensions(target, &claim.database)
                 .await,
         ),
         _ => Seen::NotAsked,
     }
+}
+
+/// A database that is still to be shut or given back is entered once that is done: a visit costs a login.
+fn is_shut_and_open_to_us(database: &DatabaseFact) -> bool {
+    database.connectable && !database.public_access && !database.owned_by_admin
 }
 
 async fn observe_login(
