@@ -19,6 +19,8 @@ use crate::product::per_second;
 use crate::server::connect;
 
 const GROUP: &str = "bench.tenantry";
+/// As many connections as Tenantry's pool has.
+const ADMINS: usize = 4;
 const PHASES: [&str; 3] = ["Planned", "CredentialCreated", "RoleCreated"];
 
 /// See the module text.
@@ -55,7 +57,7 @@ impl Bare {
             &password,
         );
         let mut admins = Vec::new();
-        for _ in 0..4 {
+        for _ in 0..ADMINS {
             admins.push(tokio::sync::Mutex::new(
                 connect(&server, &login.ca_file, &login.database, ADMIN, &password).await?,
             ));
@@ -101,7 +103,7 @@ impl Bare {
             .create(&PostParams::default(), &serde_json::from_value(object)?)
             .await?;
         self.status(name, PHASES[0]).await?;
-        let admin = self.admin().await;
+        let admin = self.admin(&identifier).await?;
         admin
             .execute("INSERT INTO public.bare (name) VALUES ($1)", &[&identifier])
             .await?;
@@ -154,15 +156,15 @@ impl Bare {
              GRANT {identifier} TO CURRENT_USER{grant}; \
              UPDATE public.bare SET role_oid = (SELECT oid FROM pg_roles WHERE rolname = '{identifier}') WHERE name = '{identifier}'; COMMIT"
         );
-        self.admin()
-            .await
+        self.admin(identifier)
+            .await?
             .batch_execute(&sql)
             .await
             .context("making the role")
     }
 
     async fn make_database(&self, identifier: &str) -> Result<()> {
-        let admin = self.admin().await;
+        let admin = self.admin(identifier).await?;
         admin
             .batch_execute(&format!(
                 "CREATE DATABASE {identifier} OWNER {identifier} TEMPLATE template0"
@@ -231,14 +233,12 @@ impl Bare {
         Ok(())
     }
 
-    /// A connection that is free, or the first one.
-    async fn admin(&self) -> tokio::sync::MutexGuard<'_, Client> {
-        let free = self.admins.iter().find_map(|admin| admin.try_lock().ok());
-        if let Some(admin) = free {
-            return admin;
-        }
-        let waits = self.admins.iter().map(|admin| Box::pin(admin.lock()));
-        futures::future::select_all(waits).await.0
+    /// The connection of this tenant: one session makes its role and its database, because another one may not know of the
+    /// membership yet.
+    async fn admin(&self, identifier: &str) -> Result<tokio::sync::MutexGuard<'_, Client>> {
+        let turn: usize = identifier.bytes().map(usize::from).sum();
+        let mine = self.admins.iter().cycle().nth(turn % ADMINS);
+        Ok(mine.context("no connection")?.lock().await)
     }
 }
 
