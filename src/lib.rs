@@ -9,6 +9,7 @@ pub mod cli;
 pub mod controllers;
 pub mod effects;
 pub mod http;
+mod loops;
 pub mod metrics;
 pub mod run;
 pub mod telemetry;
