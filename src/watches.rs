@@ -193,7 +193,11 @@ fn tenant_of(
         if same_namespace
             && derived_secret_name(&tenant.spec.instance_ref, &tenant.name_any()) == name
         {
-            woken = wake(settled, tenant);
+            woken = tenant.uid().map(|uid| {
+                let version = object.resource_version().unwrap_or_default();
+                settled.wake_at(&Uid::new(uid), &version);
+                reference(tenant)
+            });
         }
     });
     woken
@@ -204,7 +208,11 @@ fn wake(
     tenant: &PostgreSQLTenant,
 ) -> Option<ObjectRef<Guarded<PostgreSQLTenant>>> {
     settled.wake(&Uid::new(tenant.uid()?));
-    Some(ObjectRef::new(&tenant.name_any()).within(&tenant.namespace()?))
+    Some(reference(tenant))
+}
+
+fn reference(tenant: &PostgreSQLTenant) -> ObjectRef<Guarded<PostgreSQLTenant>> {
+    ObjectRef::new(&tenant.name_any()).within(&tenant.namespace().unwrap_or_default())
 }
 
 /// Instances to look at because their admin Secret changed. Only metadata is watched; the content is read when needed.

@@ -1,6 +1,7 @@
 //! The peer: a client that makes the writes of a Tenant's way to `Ready` in the same order and asks nothing in between.
 //!
-//! Its objects are of a kind of their own (with a status subresource), which no controller watches.
+//! Its objects are of a kind of their own with the schema of a Tenant, which no controller watches. Their status and their
+//! ExternalSecret are those of a Tenant that Tenantry made before ([`Model`]), so the writes are the same ones.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -23,8 +24,71 @@ const GROUP: &str = "bench.tenantry";
 const ADMINS: usize = 4;
 const PHASES: [&str; 3] = ["Planned", "CredentialCreated", "RoleCreated"];
 
+/// What Tenantry wrote for one Tenant, as text in which that Tenant's names are replaced.
+struct Model {
+    status: String,
+    external_secret: String,
+    names: [String; 3],
+}
+
+impl Model {
+    async fn of(world: &World, tenant: &str) -> Result<Self> {
+        let object = world.tenants().get(tenant).await?;
+        let secret = world.secret_name(tenant);
+        let external = world.external_secrets().get(&secret).await?;
+        let names = [
+            world.identifier(&tenant.replace('-', "_")),
+            world.entry_path(tenant),
+            secret,
+        ];
+        let part = |object: &DynamicObject, name: &str| {
+            let found = object.data.get(name).map(Value::to_string);
+            found.with_context(|| format!("{tenant} has no {name}"))
+        };
+        Ok(Self {
+            status: part(&object, "status")?,
+            external_secret: part(&external, "spec")?,
+            names,
+        })
+    }
+
+    /// The text with other names.
+    fn with(&self, text: &str, names: [&str; 3]) -> Result<Value> {
+        let mut text = text.to_owned();
+        for (own, other) in self.names.iter().zip(names) {
+            text = text.replace(own, other);
+        }
+        Ok(serde_json::from_str(&text)?)
+    }
+}
+
+/// The names of one bare tenant.
+struct Names<'n> {
+    name: &'n str,
+    identifier: String,
+    path: String,
+    secret: String,
+}
+
+impl<'n> Names<'n> {
+    fn of(name: &'n str) -> Self {
+        Self {
+            name,
+            identifier: format!("b_{}", name.replace('-', "_")),
+            path: format!("tenantry/bare/{name}"),
+            secret: format!("bare-{name}"),
+        }
+    }
+
+    fn all(&self) -> [&str; 3] {
+        [&self.identifier, &self.path, &self.secret]
+    }
+}
+
 /// See the module text.
 pub struct Bare {
+    model: Model,
+    instance: String,
     tenants: Api<DynamicObject>,
     secrets: Api<DynamicObject>,
     events: Api<DynamicObject>,
@@ -36,9 +100,9 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// Makes its kind, its table and its connections; none of it is measured.
-    pub async fn prepare(world: &World) -> Result<Self> {
-        world.apply(&crd().to_string()).await?.success()?;
+    /// Makes its kind, its table and its connections; none of it is measured. `model` is a Tenant that is `Ready`.
+    pub async fn prepare(world: &World, model: &str) -> Result<Self> {
+        world.apply(&crd()?.to_string()).await?.success()?;
         let kubectl = world.bed.kubectl();
         let arguments = [
             "wait",
@@ -71,7 +135,11 @@ impl Bare {
             )
             .await?;
         Ok(Self {
-            tenants: world.namespace.objects("bench.tenantry/v1", "BareTenant"),
+            model: Model::of(world, model).await?,
+            instance: world.instance.clone(),
+            tenants: world
+                .namespace
+                .objects("bench.tenantry/v1alpha1", "BareTenant"),
             secrets: world.external_secrets(),
             events: world.namespace.objects("events.k8s.io/v1", "Event"),
             openbao: world.bed.openbao().root()?,
@@ -96,37 +164,39 @@ impl Bare {
     /// The writes of one tenant, in order.
     pub async fn create(&self, name: &str) -> Result<Duration> {
         let started = Instant::now();
-        let identifier = format!("b_{}", name.replace('-', "_"));
+        let names = Names::of(name);
+        let identifier = names.identifier.as_str();
         let password = format!("{:032x}", rand::random::<u128>());
-        let object = json!({"apiVersion": "bench.tenantry/v1", "kind": "BareTenant", "metadata": {"name": name}, "spec": {}});
+        let spec =
+            json!({"instanceRef": self.instance, "database": identifier, "loginRole": identifier});
+        let object = json!({"apiVersion": "bench.tenantry/v1alpha1", "kind": "BareTenant", "metadata": {"name": name}, "spec": spec});
         self.tenants
             .create(&PostParams::default(), &serde_json::from_value(object)?)
             .await?;
-        self.status(name, PHASES[0]).await?;
-        let admin = self.admin(&identifier).await?;
+        self.status(&names, PHASES[0]).await?;
+        let admin = self.admin(identifier).await?;
         admin
             .execute("INSERT INTO public.bare (name) VALUES ($1)", &[&identifier])
             .await?;
         drop(admin);
-        let path = format!("tenantry/bare/{name}");
-        self.write_entry(&path, &password).await?;
-        self.status(name, PHASES[1]).await?;
-        self.make_role(&identifier, &password).await?;
-        self.status(name, PHASES[2]).await?;
-        self.make_database(&identifier).await?;
-        self.status(name, "DatabaseCreated").await?;
-        self.project(name, &path).await?;
-        self.status(name, "CredentialProjected").await?;
+        self.write_entry(&names.path, &password).await?;
+        self.status(&names, PHASES[1]).await?;
+        self.make_role(identifier, &password).await?;
+        self.status(&names, PHASES[2]).await?;
+        self.make_database(identifier).await?;
+        self.status(&names, "DatabaseCreated").await?;
+        self.project(&names).await?;
+        self.status(&names, "CredentialProjected").await?;
         let tenant = connect(
             &self.server,
             &self.login.ca_file,
-            &identifier,
-            &identifier,
+            identifier,
+            identifier,
             &password,
         )
         .await?;
         tenant.simple_query("SELECT 1").await?;
-        self.status(name, "Ready").await?;
+        self.status(&names, "Ready").await?;
         self.event(name).await?;
         Ok(started.elapsed())
     }
@@ -181,8 +251,8 @@ impl Bare {
     }
 
     /// The ExternalSecret, its status in between, and the wait for ESO.
-    async fn project(&self, name: &str, path: &str) -> Result<()> {
-        let secret = format!("bare-{name}");
+    async fn project(&self, names: &Names<'_>) -> Result<()> {
+        let secret = names.secret.as_str();
         let filter = WatchParams::default()
             .fields(&format!("metadata.name={secret}"))
             .timeout(60);
@@ -190,17 +260,13 @@ impl Bare {
         let object = json!({
             "apiVersion": "external-secrets.io/v1",
             "kind": "ExternalSecret",
-            "metadata": {"name": secret},
-            "spec": {
-                "secretStoreRef": {"name": "openbao", "kind": "ClusterSecretStore"},
-                "target": {"name": secret},
-                "data": [{"secretKey": "password", "remoteRef": {"key": path, "property": "password", "version": "1"}}],
-            },
+            "metadata": {"name": secret, "labels": {"app.kubernetes.io/managed-by": "bench"}},
+            "spec": self.model.with(&self.model.external_secret, names.all())?,
         });
         self.secrets
             .create(&PostParams::default(), &serde_json::from_value(object)?)
             .await?;
-        self.status(name, "ExternalSecretCreated").await?;
+        self.status(names, "ExternalSecretCreated").await?;
         while let Some(event) = events.try_next().await? {
             if let WatchEvent::Added(object) | WatchEvent::Modified(object) = event
                 && e2e::world::condition::condition(&object, "Ready")
@@ -212,10 +278,12 @@ impl Bare {
         bail!("ExternalSecret {secret} did not become Ready")
     }
 
-    async fn status(&self, name: &str, phase: &str) -> Result<()> {
-        let patch = json!({"status": {"phase": phase}});
+    async fn status(&self, names: &Names<'_>, phase: &str) -> Result<()> {
+        let mut status = self.model.with(&self.model.status, names.all())?;
+        set(&mut status, "/phase", json!(phase))?;
+        let patch = json!({ "status": status });
         self.tenants
-            .patch_status(name, &PatchParams::default(), &Patch::Merge(&patch))
+            .patch_status(names.name, &PatchParams::default(), &Patch::Merge(&patch))
             .await?;
         Ok(())
     }
@@ -225,7 +293,7 @@ impl Bare {
             "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"generateName": format!("{name}-")},
             "eventTime": format!("{:.6}", k8s_openapi::jiff::Timestamp::now()), "type": "Normal", "reason": "Ready", "action": "Bench",
             "reportingController": "bench", "reportingInstance": "bench",
-            "regarding": {"apiVersion": "bench.tenantry/v1", "kind": "BareTenant", "name": name, "namespace": self.namespace},
+            "regarding": {"apiVersion": "bench.tenantry/v1alpha1", "kind": "BareTenant", "name": name, "namespace": self.namespace},
         });
         self.events
             .create(&PostParams::default(), &serde_json::from_value(event)?)
@@ -242,20 +310,24 @@ impl Bare {
     }
 }
 
-fn crd() -> Value {
-    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("baretenants.{GROUP}")},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {"kind": "BareTenant", "plural": "baretenants"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": open, "status": open}}},
-            }],
-        },
-    })
+/// The Tenant's own kind under another name: the same schema, the same rules.
+fn crd() -> Result<Value> {
+    let own = crds::all().pop().context("no kind")?;
+    let mut crd = serde_json::to_value(own)?;
+    set(
+        &mut crd,
+        "/metadata",
+        json!({"name": format!("baretenants.{GROUP}")}),
+    )?;
+    set(&mut crd, "/spec/group", json!(GROUP))?;
+    let names = json!({"kind": "BareTenant", "plural": "baretenants"});
+    set(&mut crd, "/spec/names", names)?;
+    Ok(crd)
+}
+
+/// Replaces what is there.
+fn set(value: &mut Value, pointer: &str, new: Value) -> Result<()> {
+    let place = value.pointer_mut(pointer);
+    *place.with_context(|| format!("no {pointer}"))? = new;
+    Ok(())
 }

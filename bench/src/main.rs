@@ -43,14 +43,20 @@ enum Command {
     },
 }
 
+/// The first Tenant.
+const WARM: &str = "warm-product";
+
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let bed = Bed::private(Options::default().openbao_in_memory()).await?;
     let world = World::private(bed, TenantryOptions::default(), "bench").await?;
-    let bare = Bare::prepare(&world).await?;
     let product = Product::new(&world);
     println!("idle RSS of Tenantry: {:.1} MiB", product.rss_mib()?);
+    // The first of each side opens connections and fills caches; Tenantry's is also what the bare client copies.
+    product.create(WARM).await.context("Tenantry")?;
+    let bare = Bare::prepare(&world, WARM).await?;
+    bare.create("warm-bare").await.context("the bare client")?;
     match arguments.command {
         Command::Latency { tenants } => latency(&bare, &product, tenants).await?,
         Command::Burst {
@@ -64,9 +70,6 @@ async fn main() -> Result<()> {
 
 async fn latency(bare: &Bare, product: &Product<'_>, tenants: usize) -> Result<()> {
     let (mut bare_times, mut product_times) = (Vec::new(), Vec::new());
-    // The first of each side opens connections and fills caches.
-    bare.create("warm-bare").await.context("the bare client")?;
-    product.create("warm-product").await.context("Tenantry")?;
     for round in 0..tenants {
         bare_times.push(
             bare.create(&format!("bare-{round}"))
@@ -98,8 +101,6 @@ async fn burst(
     concurrencies: &[usize],
 ) -> Result<()> {
     println!("{tenants} tenants at once, all to Ready");
-    bare.create("warm-bare").await.context("the bare client")?;
-    product.create("warm-product").await.context("Tenantry")?;
     let (mut best, mut own) = (0.0_f64, 0.0_f64);
     for (round, concurrency) in concurrencies.iter().enumerate() {
         let rate = bare

@@ -1,12 +1,14 @@
 //! Tenantry's side: apply a Tenant and wait until a watch shows it `Ready`.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, bail};
 use e2e::world::condition::condition;
-use e2e::world::tenancy::{API_VERSION, World, superuser};
+use e2e::world::tenancy::{API_VERSION, World};
 use futures::{StreamExt as _, TryStreamExt as _};
-use kube::api::{DynamicObject, PostParams, WatchEvent, WatchParams};
+use kube::ResourceExt as _;
+use kube::api::{DynamicObject, ListParams, PostParams, WatchEvent, WatchParams};
 use serde_json::json;
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -63,40 +65,42 @@ impl<'w> Product<'w> {
     pub async fn burst(&self, prefix: &str, count: usize) -> Result<(f64, i64)> {
         let sampler = tokio::spawn(sample_connections(self.world.bed.postgres()));
         let tenants = self.world.tenants();
+        let began = tenants.list(&ListParams::default().limit(1)).await?;
+        let version = began.metadata.resource_version.unwrap_or_default();
         let started = Instant::now();
-        let created: Result<Vec<_>> = futures::stream::iter(0..count)
-            .map(|position| async move {
-                let tenant = self.tenant(&format!("{prefix}-{position}"))?;
-                self.world
-                    .tenants()
-                    .create(&PostParams::default(), &tenant)
-                    .await
-                    .map_err(anyhow::Error::from)
-            })
-            .buffer_unordered(16)
-            .try_collect()
-            .await;
-        created?;
-        loop {
-            let listed = tenants.list(&kube::api::ListParams::default()).await?;
-            let ready = listed.items.iter().filter(|object| {
-                object
-                    .metadata
-                    .name
-                    .as_deref()
-                    .is_some_and(|name| name.starts_with(&format!("{prefix}-")))
-                    && is_ready(object)
-            });
-            let ready = ready.count();
-            if ready == count {
-                break;
+        let create = async {
+            futures::stream::iter(0..count)
+                .map(|position| async move {
+                    let tenant = self.tenant(&format!("{prefix}-{position}"))?;
+                    self.world
+                        .tenants()
+                        .create(&PostParams::default(), &tenant)
+                        .await
+                        .map_err(anyhow::Error::from)
+                })
+                .buffer_unordered(16)
+                .try_for_each(|_created| std::future::ready(Ok(())))
+                .await
+        };
+        let all_ready = async {
+            let filter = WatchParams::default().timeout(290);
+            let mut events = tenants.watch(&filter, &version).await?.boxed();
+            let mut ready = HashSet::new();
+            while ready.len() < count {
+                let Some(event) = events.try_next().await? else {
+                    bail!("only {} of {count} are Ready", ready.len());
+                };
+                if let WatchEvent::Added(object) | WatchEvent::Modified(object) = event
+                    && is_ready(&object)
+                {
+                    ready.insert(object.name_any());
+                }
             }
-            ensure!(
-                started.elapsed() < LIMIT * 2,
-                "only {ready} of {count} are Ready"
-            );
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+            Ok(())
+        };
+        tokio::time::timeout(LIMIT * 2, async { tokio::try_join!(create, all_ready) })
+            .await
+            .context("too slow")??;
         let elapsed = started.elapsed();
         sampler.abort();
         let most = sampler
@@ -125,16 +129,15 @@ pub fn per_second(count: usize, elapsed: Duration) -> f64 {
 
 static MOST: std::sync::atomic::AtomicI64 = std::sync::atomic::AtomicI64::new(0);
 
-/// Looks every 20 ms how many clients beside this one and the bare client's are connected by TCP.
+/// Looks every 20 ms, over one connection of its own, how many clients beside this one and the bare client's are connected by TCP.
 async fn sample_connections(server: e2e::bed::postgres::Postgres) {
-    let sql = "SELECT count(*)::text FROM pg_stat_activity WHERE backend_type = 'client backend' AND client_addr IS NOT NULL \
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND client_addr IS NOT NULL \
                AND application_name LIKE 'tenantry%'";
-    loop {
-        if let Ok(Some(count)) = superuser(&server, "postgres", sql).await
-            && let Ok(count) = count.parse()
-        {
-            MOST.fetch_max(count, std::sync::atomic::Ordering::Relaxed);
-        }
+    let Ok(client) = server.superuser("postgres").await else {
+        return;
+    };
+    while let Ok(row) = client.query_one(sql, &[]).await {
+        MOST.fetch_max(row.get(0), std::sync::atomic::Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

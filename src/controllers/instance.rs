@@ -24,7 +24,7 @@ use kube::{Resource, ResourceExt};
 use super::context::Context;
 use super::{Counted, Ending, MOST_ROUNDS};
 use crate::adapters::kubernetes::is_held;
-use crate::adapters::postgres::ServerTarget;
+use crate::adapters::postgres::{Depth, ServerTarget};
 use crate::effects;
 use crate::view::Guarded;
 
@@ -68,7 +68,7 @@ pub async fn reconcile(
         return Ok(Action::await_change());
     };
     let pause = ctx.backoff.after(&uid, retry);
-    ctx.settled.rest(uid, run.versions, pause);
+    ctx.settled.rest(uid, run.versions, None, pause);
     Ok(Action::requeue(pause))
 }
 
@@ -184,7 +184,7 @@ impl Run<'_> {
         let observation = match self.target(&instance).await {
             Ok(target) => {
                 let id = InstanceEffect::ProbeRights.id();
-                let probe = async { Ok(self.ctx.postgres.inspect(&target, true).await) };
+                let probe = async { Ok(self.ctx.postgres.inspect(&target, Depth::Rights).await) };
                 effects::perform(&self.ctx.metrics, id, probe)
                     .await
                     .unwrap_or_else(|failure| unreached(&instance, failure))
@@ -203,7 +203,7 @@ impl Run<'_> {
                 return self.denied(object, &instance, &plan).await;
             }
         };
-        let before = current(self.ctx.postgres.inspect(&target, false).await)?;
+        let before = current(self.ctx.postgres.inspect(&target, Depth::Extensions).await)?;
         let outcome = match instance.plan_registry_preparation(&before) {
             RegistryPlan::AlreadyUsable => instance.assess_registry_result(&before),
             RegistryPlan::PreparationAllowed => {
@@ -216,7 +216,8 @@ impl Run<'_> {
                 .await
                 {
                     Ok(()) => {
-                        let after = current(self.ctx.postgres.inspect(&target, false).await)?;
+                        let after =
+                            current(self.ctx.postgres.inspect(&target, Depth::Extensions).await)?;
                         instance.assess_registry_result(&after)
                     }
                     Err(failure) => instance.registry_preparation_failed(failure),
@@ -229,7 +230,7 @@ impl Run<'_> {
 
     async fn check(&mut self, object: &PostgreSQLInstance, mut instance: Instance) -> Next {
         let observation = match self.target(&instance).await {
-            Ok(target) => self.ctx.postgres.inspect(&target, false).await,
+            Ok(target) => self.ctx.postgres.inspect(&target, Depth::Extensions).await,
             Err(observation) => *observation,
         };
         let outcome = instance.assess_readiness(&current(observation)?);

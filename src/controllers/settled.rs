@@ -2,7 +2,7 @@
 //!
 //! It remembers resourceVersions and due times, no facts; a wake-up from outside always wins.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,24 @@ use domain::tenancy::names::Uid;
 
 struct Rest {
     versions: Vec<String>,
+    /// The latest version of the object that it watches over, as this reconcile saw it.
+    beside: Option<u64>,
     due: Instant,
+}
+
+/// Why an object is looked at though its own version is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wake {
+    /// The object that it watches over has this version now.
+    Beside(u64),
+    /// Anything else.
+    Outside,
 }
 
 #[derive(Default)]
 struct State {
     resting: HashMap<Uid, Rest>,
-    woken: HashSet<Uid>,
+    woken: HashMap<Uid, Wake>,
 }
 
 /// See the module text.
@@ -28,30 +39,49 @@ pub struct Settled {
 impl Settled {
     /// Something that the object depends on changed: its next reconcile is a real one.
     pub fn wake(&self, uid: &Uid) {
+        self.note(uid, Wake::Outside);
+    }
+
+    /// The object that it watches over has this resourceVersion: a real reconcile, unless the last one saw that version or a
+    /// later one. Versions of one object grow; one that is no number always wakes.
+    pub fn wake_at(&self, uid: &Uid, version: &str) {
+        self.note(uid, version.parse().map_or(Wake::Outside, Wake::Beside));
+    }
+
+    fn note(&self, uid: &Uid, wake: Wake) {
         if let Ok(mut state) = self.state.lock() {
-            state.woken.insert(uid.clone());
+            let noted = state.woken.entry(uid.clone()).or_insert(wake);
+            *noted = match (*noted, wake) {
+                (Wake::Beside(before), Wake::Beside(now)) => Wake::Beside(before.max(now)),
+                _ => Wake::Outside,
+            };
         }
     }
 
     /// How long the object of this version may still rest; `None` if it needs a look. Takes a wake-up as served.
     pub fn remaining(&self, uid: &Uid, version: &str) -> Option<Duration> {
         let mut state = self.state.lock().ok()?;
-        if state.woken.remove(uid) {
-            return None;
-        }
+        let wake = state.woken.remove(uid);
         let rest = state.resting.get(uid)?;
+        match wake {
+            Some(Wake::Outside) => return None,
+            Some(Wake::Beside(now)) if rest.beside.is_none_or(|seen| seen < now) => return None,
+            _ => {}
+        }
         let pause = rest.due.saturating_duration_since(Instant::now());
         let own = rest.versions.iter().any(|known| known == version);
         (own && !pause.is_zero()).then_some(pause)
     }
 
-    /// The object rests from now on; `versions` are those that this reconcile read and wrote.
-    pub fn rest(&self, uid: Uid, versions: Vec<String>, pause: Duration) {
+    /// The object rests from now on; `versions` are those that this reconcile read and wrote, `beside` the one of the object
+    /// that it watches over.
+    pub fn rest(&self, uid: Uid, versions: Vec<String>, beside: Option<String>, pause: Duration) {
         if let Ok(mut state) = self.state.lock() {
             state.resting.insert(
                 uid,
                 Rest {
                     versions,
+                    beside: beside.and_then(|version| version.parse().ok()),
                     due: Instant::now() + pause,
                 },
             );
@@ -79,6 +109,7 @@ mod tests {
         settled.rest(
             uid.clone(),
             vec!["1".to_owned(), "2".to_owned()],
+            None,
             Duration::from_secs(60),
         );
         assert!(settled.remaining(&uid, "2").is_some());
@@ -89,7 +120,36 @@ mod tests {
             settled.remaining(&uid, "2").is_some(),
             "a wake-up is served once"
         );
-        settled.rest(uid.clone(), vec!["2".to_owned()], Duration::ZERO);
+        settled.rest(uid.clone(), vec!["2".to_owned()], None, Duration::ZERO);
         assert_eq!(settled.remaining(&uid, "2"), None);
+    }
+
+    #[test]
+    fn a_version_beside_it_that_was_seen_wakes_nobody_and_a_later_one_does() {
+        let settled = Settled::default();
+        let uid = Uid::new("a");
+        let rest = |beside: Option<&str>| {
+            let (versions, beside) = (vec!["1".to_owned()], beside.map(str::to_owned));
+            settled.rest(uid.clone(), versions, beside, Duration::from_secs(60));
+        };
+        settled.wake_at(&uid, "7");
+        assert_eq!(settled.remaining(&uid, "1"), None, "nothing rests yet");
+        settled.wake_at(&uid, "8");
+        settled.wake_at(&uid, "7");
+        rest(Some("8"));
+        assert!(settled.remaining(&uid, "1").is_some());
+        settled.wake_at(&uid, "9");
+        settled.wake_at(&uid, "8");
+        assert_eq!(settled.remaining(&uid, "1"), None);
+        for foreign in ["x", ""] {
+            settled.wake_at(&uid, foreign);
+            assert_eq!(settled.remaining(&uid, "1"), None);
+        }
+        settled.wake(&uid);
+        settled.wake_at(&uid, "8");
+        assert_eq!(settled.remaining(&uid, "1"), None, "the other reason stays");
+        rest(None);
+        settled.wake_at(&uid, "8");
+        assert_eq!(settled.remaining(&uid, "1"), None, "it was not looked at");
     }
 }

@@ -35,7 +35,7 @@ pub struct Wants {
     pub provisioning: bool,
     /// Registry rows, role, database and installable extensions, from the management database.
     pub server: bool,
-    /// Extensions inside the tenant database.
+    /// Extensions inside the tenant database; never for a Tenant that asks for none.
     pub inside: bool,
     /// The OpenBao entry.
     pub entry: bool,
@@ -209,7 +209,7 @@ pub struct DatabaseFact {
     pub public_access: bool,
     /// Connections are allowed and not limited to zero, and the owner may connect.
     pub connectable: bool,
-    /// Client sessions in it now.
+    /// Client sessions in it now; counted for a deletion only, else 0.
     pub sessions: u32,
 }
 

@@ -110,6 +110,25 @@ fn phase_role_created_never_enters_a_database_that_is_not_ours() {
 }
 
 #[test]
+fn phase_role_created_enters_no_database_of_a_tenant_that_asks_for_no_extension() {
+    let mut world = World::new();
+    world.object.edit(|object| object.extensions.clear());
+    while !world.is_ready() {
+        assert!(!world.wants().inside, "{:?}", world.phase());
+        if world.round().is_some() {
+            world.tick();
+        }
+    }
+    world
+        .object
+        .edit(|object| object.extensions = vec!["pg_trgm".to_owned()]);
+    assert!(world.wants().inside);
+    world.converge();
+    assert!(world.is_ready());
+    assert_eq!(world.row().unwrap().extensions, ["pg_trgm"]);
+}
+
+#[test]
 fn phase_database_created_applies_the_external_secret() {
     assert_eq!(
         walk(at(TenantPhase::DatabaseCreated)),

@@ -320,7 +320,8 @@ pub fn client(address: &str, token: &str) -> Result<VaultClient> {
     let settings = VaultClientSettingsBuilder::default()
         .address(address)
         .token(token)
-        .timeout(Some(Duration::from_secs(10)))
+        // A first start writes to a disk that may be busy with other beds.
+        .timeout(Some(Duration::from_secs(60)))
         .build()
         .with_context(|| format!("settings for OpenBao at {address}"))?;
     VaultClient::new(settings).context("building the OpenBao client")

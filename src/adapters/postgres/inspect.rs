@@ -1,6 +1,6 @@
 //! One look at a server: can it serve as an Instance, and what is missing?
 //!
-//! Each check is by reading, in a few round trips. With `probe_rights` the admin's rights are also tried out in a transaction that
+//! Each check is by reading, in a few round trips. With [`Depth::Rights`] the admin's rights are also tried out in a transaction that
 //! is rolled back, which proves more than attributes. Decides the texts that tell what to run; concludes nothing.
 
 use domain::tenancy::capability::{CapabilityObservation, Check, RegistryState};
@@ -17,7 +17,7 @@ use super::session::NONCE_SETTING;
 use super::sql;
 use super::sqlstate::{Problem, quoted};
 use super::statement::{Statements as _, begin};
-use super::target::PostgresSettings;
+use super::target::{Depth, PostgresSettings};
 use super::work::{Session, Work};
 
 /// The oldest supported version, as `server_version_num`.
@@ -183,6 +183,7 @@ struct Seen {
 
 struct Inspect<'a> {
     endpoint: &'a Endpoint,
+    depth: Depth,
 }
 
 const STEP: &str = "reading the server's metadata";
@@ -203,7 +204,12 @@ impl Work for Inspect<'_> {
         // Sent together and answered in turn.
         let (row, catalog, found) = futures::future::try_join3(
             client.one(STEP, LOOK, &[&NONCE_SETTING]),
-            Catalog::read(client),
+            async {
+                if self.depth < Depth::Extensions {
+                    return Ok(Catalog::default());
+                }
+                Catalog::read(client).await
+            },
             find(client),
         )
         .await?;
@@ -277,10 +283,10 @@ impl Server {
     pub(super) async fn inspect(
         &self,
         settings: &PostgresSettings,
-        probe_rights: bool,
+        depth: Depth,
         mut seen: CapabilityObservation,
     ) -> CapabilityObservation {
-        if probe_rights {
+        if depth == Depth::Rights {
             // The configuration is being validated: an old login is no proof that the credential still works.
             self.forget_idle();
         }
@@ -289,7 +295,7 @@ impl Server {
             look,
             found,
             catalog,
-        }) = self.look(settings, &mut seen).await
+        }) = self.look(settings, depth, &mut seen).await
         else {
             return seen;
         };
@@ -302,7 +308,7 @@ impl Server {
         seen.privileges = look.privileges(&found, endpoint);
         seen.extensions = catalog.installable();
         seen.advice = look.advice(endpoint, settings.pool_size + settings.visits);
-        if probe_rights
+        if depth == Depth::Rights
             && seen.privileges == Check::Passed
             && !matches!(seen.registry, RegistryState::Incompatible(_))
         {
@@ -321,6 +327,7 @@ impl Server {
     async fn look(
         &self,
         settings: &PostgresSettings,
+        depth: Depth,
         seen: &mut CapabilityObservation,
     ) -> Option<Seen> {
         let endpoint = self.dialer.endpoint();
@@ -335,7 +342,7 @@ impl Server {
             };
             seen.access = Check::Passed;
             let failure = match self
-                .perform_on(lease, settings, &Inspect { endpoint })
+                .perform_on(lease, settings, &Inspect { endpoint, depth })
                 .await
             {
                 Ok(Ok(looked)) => return Some(looked),

@@ -39,7 +39,7 @@ use secrecy::SecretString;
 
 use pool::{Identity, Server};
 pub use target::{
-    AdminCredential, Fingerprint, NewClaim, PostgresSettings, ServerQuery, ServerTarget,
+    AdminCredential, Depth, Fingerprint, NewClaim, PostgresSettings, ServerQuery, ServerTarget,
 };
 use work::Work;
 
@@ -60,15 +60,10 @@ impl Postgres {
     }
 
     /// One look at a server. It never fails as a whole: what is unmet is in the observation, with the statement that cures it.
-    /// `probe_rights` (in `Validating` only) also logs in anew and tries the admin's rights out in a transaction that it rolls back.
-    pub async fn inspect(
-        &self,
-        target: &ServerTarget,
-        probe_rights: bool,
-    ) -> CapabilityObservation {
+    pub async fn inspect(&self, target: &ServerTarget, depth: Depth) -> CapabilityObservation {
         let mut blank = CapabilityObservation::blank(target.binding.clone());
         match self.server(target) {
-            Ok(server) => server.inspect(&self.settings, probe_rights, blank).await,
+            Ok(server) => server.inspect(&self.settings, depth, blank).await,
             Err(failure) => {
                 blank.access = Check::Failed(failure);
                 blank

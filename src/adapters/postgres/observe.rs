@@ -59,7 +59,7 @@ fn statement() -> String {
                 {ROLE_FACTS}, {IS_MEMBER} AS member,
                 d.oid AS d_oid, d.datdba, d.datdba = me.oid AS d_of_admin, {PUBLIC_ACCESS} AS public_access,
                 {CONNECTABLE} AS connectable,
-                (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity a WHERE {SESSIONS}) AS sessions,
+                CASE WHEN $7 THEN (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity a WHERE {SESSIONS}) ELSE 0 END AS sessions,
                 {COLUMNS}
            FROM names n
            JOIN pg_catalog.pg_roles me ON me.rolname = CURRENT_USER
@@ -89,7 +89,15 @@ impl Work for Observe<'_> {
             .all(
                 STEP,
                 &statement(),
-                &[&tenant, &database, &role, &cluster, &namespace, &name],
+                &[
+                    &tenant,
+                    &database,
+                    &role,
+                    &cluster,
+                    &namespace,
+                    &name,
+                    &query.sessions,
+                ],
             )
             .await
             .map_err(registry_missing)?;

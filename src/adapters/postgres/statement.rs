@@ -25,6 +25,7 @@ macro_rules! parameter {
 }
 
 parameter! {
+    bool => BOOL,
     i32 => INT4,
     i64 => INT8,
     u32 => OID,

@@ -105,6 +105,19 @@ pub struct ServerQuery {
     pub database: String,
     /// The effective role; likewise.
     pub role: String,
+    /// Count the client sessions in the database: only a deletion asks.
+    pub sessions: bool,
+}
+
+/// How closely a server is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// Access, version, attributes and registry.
+    Essentials,
+    /// Also which extensions can be installed: the server reads a file for each.
+    Extensions,
+    /// Also by a new login and by trying the admin's rights out, in a transaction that is rolled back.
+    Rights,
 }
 
 /// The row of a new claim.

@@ -7,6 +7,7 @@ use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::names::Uid;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use serde_json::{Value, json};
 
@@ -26,6 +27,15 @@ fn attempt<'a>(verb: &'static str, namespace: &'a str, name: &'a str) -> Attempt
         namespace,
         name,
     }
+}
+
+/// An ExternalSecret as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// What rules read.
+    pub fact: ProjectionFact,
+    /// Its resourceVersion, if there is one.
+    pub version: Option<String>,
 }
 
 /// Each ExternalSecret and Secret, of all namespaces.
@@ -52,11 +62,14 @@ impl Projections {
         name: &str,
         wanted: Option<&Intent>,
         now: Timestamp,
-    ) -> Result<ProjectionFact, Failure> {
+    ) -> Result<Observed, Failure> {
         let live = self.get(namespace, name).await?;
-        Ok(live.map_or(ProjectionFact::Absent, |live| {
-            observe::projection(&live, wanted, now)
-        }))
+        Ok(Observed {
+            version: live.as_ref().and_then(ResourceExt::resource_version),
+            fact: live.map_or(ProjectionFact::Absent, |live| {
+                observe::projection(&live, wanted, now)
+            }),
+        })
     }
 
     /// Makes the ExternalSecret, or makes ours as wanted again (H29).

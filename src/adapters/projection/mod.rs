@@ -14,7 +14,7 @@ mod template;
 mod example;
 
 pub use body::{Intent, Store, StoreKind, body};
-pub use client::Projections;
+pub use client::{Observed, Projections};
 pub use observe::owner_of;
 
 use kube::api::{ApiResource, GroupVersionKind};

@@ -5,6 +5,7 @@
 pub mod departed;
 mod observe;
 mod perform;
+mod sight;
 mod subject;
 
 use std::convert::Infallible;
@@ -21,6 +22,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};
 
+use self::sight::Sight;
 use self::subject::Subject;
 use super::context::Context;
 use super::{Counted, Ending, MOST_ROUNDS};
@@ -64,6 +66,8 @@ pub async fn reconcile(
         ctx: &ctx,
         versions: Vec::new(),
         done: None,
+        seen: None,
+        projection_version: None,
     };
     let ending = super::caught(CONTROLLER, run.converge(namespace, name)).await;
     counted.ended(ending);
@@ -75,7 +79,8 @@ pub async fn reconcile(
     };
     let pause = ctx.backoff.after(&uid, retry);
     tracing::debug!(namespace, name, ?pause, "reconciled");
-    ctx.settled.rest(uid, run.versions, pause);
+    ctx.settled
+        .rest(uid, run.versions, run.projection_version, pause);
     Ok(Action::requeue(pause))
 }
 
@@ -85,6 +90,10 @@ struct Run<'c> {
     versions: Vec<String>,
     /// The effect of the round before this one. Asked for again at once, it changed nothing that can be seen.
     done: Option<TenantEffect>,
+    /// What the round before this one saw and left as it was.
+    seen: Option<Sight>,
+    /// The resourceVersion at which the ExternalSecret was seen last.
+    projection_version: Option<String>,
 }
 
 impl Run<'_> {
@@ -99,6 +108,7 @@ impl Run<'_> {
                 Ok(next) => object = next,
                 Err(Stop::Reload) if reloads < MOST_RELOADS => {
                     reloads += 1;
+                    self.seen = None;
                     object = match self.load(namespace, name).await {
                         Ok(object) => object,
                         Err(ending) => return ending,
@@ -119,7 +129,7 @@ impl Run<'_> {
 
     async fn load(&mut self, namespace: &str, name: &str) -> Result<PostgreSQLTenant, Ending> {
         match self.ctx.cluster.tenant(namespace, name).await {
-            Ok(Some(object)) => Ok(self.seen(object)),
+            Ok(Some(object)) => Ok(self.ours(object)),
             Ok(None) => Err(Ending::Gone),
             Err(failure) => {
                 tracing::warn!(namespace, name, %failure, "a tenant could not be loaded");
@@ -128,7 +138,8 @@ impl Run<'_> {
         }
     }
 
-    fn seen(&mut self, object: PostgreSQLTenant) -> PostgreSQLTenant {
+    /// A version of the object that wakes nobody when the watch brings it.
+    fn ours(&mut self, object: PostgreSQLTenant) -> PostgreSQLTenant {
         self.versions.extend(object.resource_version());
         object
     }
@@ -142,9 +153,15 @@ impl Run<'_> {
         }
         let subject =
             Subject::of(object, &ctx.deployment).ok_or(Stop::End(Ending::Pause(Retry::Slow)))?;
-        let sight = Box::pin(observe::observe(ctx, &subject)).await;
+        let sight = Box::pin(observe::observe(ctx, &subject, self.seen.take())).await;
+        if let Some(version) = &sight.projection_version {
+            self.projection_version = Some(version.clone());
+        }
         match subject.decide(&sight.facts) {
-            Step::Save { status, then } => self.save(object, &status, then).await,
+            Step::Save { status, then } => {
+                self.seen = Some(sight);
+                self.save(object, &status, then).await
+            }
             Step::Rest { retry, notice } => {
                 if let Some(text) = notice {
                     let about = object.object_ref(&());
@@ -181,8 +198,9 @@ impl Run<'_> {
                             namespace = %subject.identity().namespace, name = %subject.identity().name, uid = %subject.identity().uid,
                             phase = subject.saved().phase.as_str(), effect = id, "done"
                         );
+                        self.seen = sight.after(&effect);
                         self.done = Some(effect);
-                        Ok(next.map_or_else(|| object.clone(), |next| self.seen(next)))
+                        Ok(next.map_or_else(|| object.clone(), |next| self.ours(next)))
                     }
                     Err(failure) => self.failed(object, &subject, id, &failure).await,
                 }
@@ -236,7 +254,7 @@ impl Run<'_> {
                 match effects::perform(&ctx.metrics, id, ctx.cluster.save_tenant(object, &wire))
                     .await
                 {
-                    Ok(saved) => self.seen(saved),
+                    Ok(saved) => self.ours(saved),
                     Err(failure) if failure.class == Class::Stale => return Err(Stop::Reload),
                     Err(failure) => {
                         tracing::warn!(namespace = ?object.namespace(), name = %object.name_any(), %failure, "a status could not be saved");

@@ -2,103 +2,101 @@
 //!
 //! It gathers; it concludes nothing. A part that could not be read is a failure, never an absence.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use domain::tenancy::facts::{
-    DatabaseFact, EntryFact, Facts, InstanceFact, LoginFact, ProjectionFact, SecretFact, Seen,
-    ServerFacts, Wants,
+    DatabaseFact, EntryFact, Facts, InstanceFact, LoginFact, SecretFact, Seen, ServerFacts, Wants,
 };
 use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::instance::Instance;
 use domain::tenancy::proof::own_database;
 use domain::tenancy::registration::InstanceDefinition;
-use secrecy::SecretString;
 
+use super::sight::Sight;
 use super::subject::Subject;
 use crate::adapters::openbao::Entry;
-use crate::adapters::postgres::{ServerQuery, ServerTarget};
-use crate::adapters::projection::Intent;
+use crate::adapters::postgres::{Depth, ServerQuery, ServerTarget};
+use crate::adapters::projection::{Intent, Observed};
 use crate::controllers::context::Context;
 
-/// The facts of a round, and what carrying out its effect needs beside them.
-pub(super) struct Sight {
-    /// For the domain.
-    pub(super) facts: Facts,
-    /// The server of the Tenant's Instance.
-    pub(super) target: Option<ServerTarget>,
-    /// The stored password.
-    pub(super) password: Option<SecretString>,
-}
-
-/// Reads what the subject wants.
-pub(super) async fn observe(ctx: &Context, subject: &Subject) -> Sight {
-    let wants = subject.wants();
+/// Reads what the subject wants, and what the sight of the round before does not hold already.
+pub(super) async fn observe(ctx: &Context, subject: &Subject, earlier: Option<Sight>) -> Sight {
     let (instance, aggregate) = instance_fact(ctx, subject);
     // Without a ready Instance a living Tenant's round ends at once; a server that is away must not hold it up (D14).
     let idle = subject.definition().is_some() && !matches!(instance, InstanceFact::Ready { .. });
     if idle {
-        return Sight {
-            facts: Facts {
-                instance,
-                ..blank()
-            },
-            target: None,
-            password: None,
-        };
+        return Sight::blank(instance);
     }
+    let mut sight = Sight::continued(earlier, instance);
+    let wants = sight.still_wanted(subject.wants());
     let target = match &aggregate {
         Some(aggregate) if needs_server(wants) => Some(server_target(ctx, aggregate).await),
         _ => None,
     };
-    let mut facts = Facts {
-        instance,
-        ..blank()
-    };
-    let (server, provisioning, entry, secret) = tokio::join!(
-        observe_server(ctx, subject, wants, target.as_ref()),
-        observe_provisioning(ctx, subject, wants, aggregate, target.as_ref()),
+    let named = observe_names(ctx, subject, wants, aggregate, target.as_ref(), &mut sight);
+    Box::pin(named).await;
+    if let Some(target) = target {
+        sight.target = target.ok();
+    }
+    let (projection, inside, login) = tokio::join!(
+        observe_projection(ctx, subject, wants, &sight.facts),
+        observe_inside(ctx, wants, &sight),
+        observe_login(ctx, wants, &sight),
+    );
+    if let Seen::Known(Observed { fact, version }) = projection {
+        sight.facts.projection = Seen::Known(fact);
+        sight.projection_version = version;
+    } else if let Seen::Failed(failure) = projection {
+        sight.facts.projection = Seen::Failed(failure);
+    }
+    keep(&mut sight.facts.inside, inside);
+    keep(&mut sight.facts.login, login);
+    sight
+}
+
+/// The parts that are found by the Tenant's names alone, all at once.
+async fn observe_names(
+    ctx: &Context,
+    subject: &Subject,
+    wants: Wants,
+    aggregate: Option<Instance>,
+    target: Target<'_>,
+    sight: &mut Sight,
+) {
+    let (server, proof, entry, secret) = tokio::join!(
+        observe_server(ctx, subject, wants, target),
+        observe_provisioning(ctx, subject, wants, aggregate, target),
         observe_entry(ctx, subject, wants, None),
         observe_secret(ctx, subject, wants),
     );
     if let Seen::Failed(failure) = &server {
         doubt(ctx, subject, failure);
     }
-    facts.server = server;
-    facts.secret = secret;
-    if let InstanceFact::Ready {
-        provisioning: seen, ..
-    } = &mut facts.instance
-    {
-        *seen = provisioning;
+    keep(&mut sight.facts.server, server);
+    keep(&mut sight.facts.secret, secret);
+    if let InstanceFact::Ready { provisioning, .. } = &mut sight.facts.instance {
+        keep(provisioning, proof);
     }
-    let entry = match claimed_elsewhere(ctx, subject, &facts) {
+    let entry = match claimed_elsewhere(ctx, subject, &sight.facts) {
         Some(path) => observe_entry(ctx, subject, wants, Some(&path)).await,
         None => entry,
     };
-    let password = match entry {
+    match entry {
         Seen::Known(Entry { fact, password }) => {
-            facts.entry = Seen::Known(fact);
-            password
+            sight.facts.entry = Seen::Known(fact);
+            sight.password = password;
         }
-        Seen::Failed(failure) => {
-            facts.entry = Seen::Failed(failure);
-            None
-        }
-        Seen::NotAsked => None,
-    };
-    let target = target.and_then(Result::ok);
-    let (projection, inside, login) = tokio::join!(
-        observe_projection(ctx, subject, wants, &facts),
-        observe_inside(ctx, wants, target.as_ref(), &facts),
-        observe_login(ctx, wants, target.as_ref(), &facts, password.as_ref()),
-    );
-    facts.projection = projection;
-    facts.inside = inside;
-    facts.login = login;
-    Sight {
-        facts,
-        target,
-        password,
+        Seen::Failed(failure) => sight.facts.entry = Seen::Failed(failure),
+        Seen::NotAsked => {}
+    }
+}
+
+/// What was asked for takes the place of what was known.
+fn keep<T: PartialEq>(known: &mut Seen<T>, seen: Seen<T>) {
+    if seen != Seen::NotAsked {
+        *known = seen;
     }
 }
 
@@ -109,18 +107,6 @@ fn doubt(ctx: &Context, subject: &Subject, failure: &Failure) {
         let _sent = ctx
             .instances_to_check
             .send(subject.instance_ref().to_owned());
-    }
-}
-
-fn blank() -> Facts {
-    Facts {
-        instance: InstanceFact::Absent,
-        server: Seen::NotAsked,
-        inside: Seen::NotAsked,
-        entry: Seen::NotAsked,
-        projection: Seen::NotAsked,
-        secret: Seen::NotAsked,
-        login: Seen::NotAsked,
     }
 }
 
@@ -201,6 +187,7 @@ async fn observe_server(
             |definition| definition.role.to_string(),
             &subject.saved().login_role,
         ),
+        sessions: matches!(subject, Subject::Departing(_)),
     };
     match ctx.postgres.observe(target, &query).await {
         Ok(facts) => ask_who_lives(ctx, facts).await,
@@ -241,7 +228,12 @@ async fn observe_provisioning(
         Some(Err(failure)) if wants.provisioning => return Seen::Failed(failure.clone()),
         _ => return Seen::NotAsked,
     };
-    let observation = ctx.postgres.inspect(target, false).await;
+    let depth = if definition.extensions.is_empty() {
+        Depth::Essentials
+    } else {
+        Depth::Extensions
+    };
+    let observation = ctx.postgres.inspect(target, depth).await;
     // The aggregate says itself why it may not be provisioned on.
     let _judged = instance.assess_readiness(&observation);
     match instance.require_provisioning_ready() {
@@ -295,7 +287,7 @@ async fn observe_projection(
     subject: &Subject,
     wants: Wants,
     facts: &Facts,
-) -> Seen<ProjectionFact> {
+) -> Seen<Observed> {
     if !wants.projection {
         return Seen::NotAsked;
     }
@@ -340,13 +332,8 @@ pub(super) fn intent(ctx: &Context, subject: &Subject, facts: &Facts) -> Option<
     })
 }
 
-async fn observe_inside(
-    ctx: &Context,
-    wants: Wants,
-    target: Option<&ServerTarget>,
-    facts: &Facts,
-) -> Seen<std::collections::BTreeSet<String>> {
-    let (Some(target), Seen::Known(server)) = (target, &facts.server) else {
+async fn observe_inside(ctx: &Context, wants: Wants, sight: &Sight) -> Seen<BTreeSet<String>> {
+    let (Some(target), Seen::Known(server)) = (&sight.target, &sight.facts.server) else {
         return Seen::NotAsked;
     };
     match (&server.claim, own_database(server)) {
@@ -364,14 +351,9 @@ fn is_shut_and_open_to_us(database: &DatabaseFact) -> bool {
     database.connectable && !database.public_access && !database.owned_by_admin
 }
 
-async fn observe_login(
-    ctx: &Context,
-    wants: Wants,
-    target: Option<&ServerTarget>,
-    facts: &Facts,
-    password: Option<&SecretString>,
-) -> Seen<LoginFact> {
-    let (Some(target), Some(password), Seen::Known(server)) = (target, password, &facts.server)
+async fn observe_login(ctx: &Context, wants: Wants, sight: &Sight) -> Seen<LoginFact> {
+    let (Some(target), Some(password), Seen::Known(server)) =
+        (&sight.target, &sight.password, &sight.facts.server)
     else {
         return Seen::NotAsked;
     };

@@ -17,7 +17,8 @@ use domain::tenancy::proof::own_database;
 use domain::tenancy::tenant::DeletionPolicy;
 use secrecy::SecretString;
 
-use super::observe::{Sight, intent};
+use super::observe::intent;
+use super::sight::Sight;
 use super::subject::Subject;
 use crate::adapters::openbao::generate_password;
 use crate::adapters::postgres::{NewClaim, ServerTarget};

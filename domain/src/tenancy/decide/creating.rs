@@ -8,6 +8,7 @@ use crate::tenancy::capability::RefusedExtension;
 use crate::tenancy::claim::{Claim, ClaimState};
 use crate::tenancy::effect::TenantEffect;
 use crate::tenancy::facts::{EntryFact, Facts, Holder, InstanceFact, Seen, ServerFacts};
+use crate::tenancy::names::ExtensionName;
 use crate::tenancy::proof::{EntryOwnership, entry_ownership};
 use crate::tenancy::reason::{Ready, Reason, Retry};
 use crate::tenancy::tenant::{TenantPhase, TenantStatus};
@@ -268,13 +269,7 @@ impl Tenant {
         if database.public_access {
             return Ok(Step::Effect(TenantEffect::CloseDatabase));
         }
-        let installed = self.known(&facts.inside, "the tenant database")?;
-        if let Some(missing) = self
-            .definition
-            .extensions
-            .iter()
-            .find(|name| !installed.contains(name.as_str()))
-        {
+        if let Some(missing) = self.missing_extension(facts)? {
             return Ok(Step::Effect(TenantEffect::CreateExtension(missing.clone())));
         }
         if !self.database_is_recorded(claim, database.oid) {
@@ -290,6 +285,16 @@ impl Tenant {
             ..self.named()
         };
         Ok(self.save(status, Then::Continue))
+    }
+
+    /// The first extension that the spec asks for and the database lacks. A Tenant that asks for none is not entered at all.
+    pub(super) fn missing_extension(&self, facts: &Facts) -> Result<Option<&ExtensionName>, Step> {
+        let asked = &self.definition.extensions;
+        if asked.is_empty() {
+            return Ok(None);
+        }
+        let installed = self.known(&facts.inside, "the tenant database")?;
+        Ok(asked.iter().find(|name| !installed.contains(name.as_str())))
     }
 
     pub(super) fn database_is_recorded(&self, claim: &Claim, oid: u32) -> bool {

@@ -120,6 +120,8 @@ impl Tenant {
             secret: true,
             ..nothing
         };
+        // A visit inside costs a login, so a Tenant that asks for no extension has none.
+        let asks_extensions = !self.definition.extensions.is_empty();
         match self.saved.phase {
             // Judged without looking; see `decide`.
             TenantPhase::Deleting => nothing,
@@ -132,7 +134,7 @@ impl Tenant {
             },
             TenantPhase::RoleCreated => Wants {
                 server: true,
-                inside: true,
+                inside: asks_extensions,
                 ..nothing
             },
             TenantPhase::DatabaseCreated => Wants {
@@ -149,7 +151,7 @@ impl Tenant {
             },
             TenantPhase::CredentialProjected | TenantPhase::Ready => Wants {
                 server: true,
-                inside: true,
+                inside: asks_extensions,
                 entry: true,
                 projection: true,
                 login: true,

@@ -68,13 +68,9 @@ impl Tenant {
         if database.owned_by_admin || database.public_access || !database.connectable {
             return repair("the database differs from what is needed; repairing it");
         }
-        let installed = self.known(&facts.inside, "the tenant database")?;
-        let complete = self
-            .definition
-            .extensions
-            .iter()
-            .all(|name| installed.contains(name.as_str()));
-        if !complete || !self.database_is_recorded(claim, database.oid) {
+        if self.missing_extension(facts)?.is_some()
+            || !self.database_is_recorded(claim, database.oid)
+        {
             return repair("the database lacks an extension; creating it");
         }
         Ok(None)

@@ -5,14 +5,18 @@ use std::time::{Duration, Instant};
 
 use domain::tenancy::capability::Check;
 use domain::tenancy::failure::{Class, Failure};
-use tenantry::adapters::postgres::{Postgres, ServerTarget};
+use tenantry::adapters::postgres::{Depth, Postgres, ServerTarget};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::world::{Change, World, unique, within};
 
 async fn access(postgres: &Postgres, target: &ServerTarget) -> Result<(), Failure> {
-    let seen = within(Duration::from_secs(12), postgres.inspect(target, false)).await;
+    let seen = within(
+        Duration::from_secs(12),
+        postgres.inspect(target, Depth::Extensions),
+    )
+    .await;
     match (seen.access, seen.metadata) {
         (Check::Failed(failure), _) | (_, Check::Failed(failure)) => Err(failure),
         (Check::Passed, Check::Passed) => Ok(()),
@@ -305,7 +309,7 @@ async fn zalando_524_a_changed_credential_gets_a_new_pool_and_closes_the_old_one
         .await;
     // The old login lives on in the pool, but a validation logs in anew.
     access(&world.postgres, &old).await.unwrap();
-    let seen = world.postgres.inspect(&old, true).await;
+    let seen = world.postgres.inspect(&old, Depth::Rights).await;
     assert!(
         matches!(&seen.access, Check::Failed(failure) if failure.class == Class::Authentication),
         "{:?}",

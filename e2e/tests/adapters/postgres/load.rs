@@ -7,6 +7,8 @@ use domain::tenancy::facts::LoginFact;
 use domain::tenancy::failure::Class;
 use e2e::bed::wait::until;
 
+use tenantry::adapters::postgres::Depth;
+
 use super::world::{Tenant, World, refused, unique, within};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -174,7 +176,7 @@ async fn a_dropped_round_does_not_leave_its_connection_to_the_next_one() {
     }
     let seen = within(
         Duration::from_secs(2),
-        world.postgres.inspect(&world.target, false),
+        world.postgres.inspect(&world.target, Depth::Extensions),
     )
     .await;
     assert_eq!(seen.access, domain::tenancy::capability::Check::Passed);
@@ -202,7 +204,10 @@ async fn a_pooled_connection_that_died_is_replaced_within_the_call() {
         if round % 2 == 0 {
             tenant.facts().await;
         } else {
-            let seen = world.postgres.inspect(&world.target, false).await;
+            let seen = world
+                .postgres
+                .inspect(&world.target, Depth::Extensions)
+                .await;
             assert_eq!(seen.metadata, domain::tenancy::capability::Check::Passed);
         }
     }

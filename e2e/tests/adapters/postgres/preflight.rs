@@ -5,6 +5,7 @@ use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::names::ExtensionName;
 
 use super::world::{World, refused, unique};
+use tenantry::adapters::postgres::Depth;
 
 #[track_caller]
 fn failed(check: &Check) -> &Failure {
@@ -17,7 +18,7 @@ fn failed(check: &Check) -> &Failure {
 #[tokio::test]
 async fn d10_an_admin_with_createdb_and_createrole_is_enough() {
     let world = World::empty().await;
-    let seen = world.postgres.inspect(&world.target, true).await;
+    let seen = world.postgres.inspect(&world.target, Depth::Rights).await;
     assert_eq!(seen.target, world.target.binding);
     for check in [
         &seen.access,
@@ -51,7 +52,10 @@ async fn d10_an_admin_with_createdb_and_createrole_is_enough() {
         .migrate_registry(&world.target)
         .await
         .unwrap();
-    let seen = world.postgres.inspect(&world.target, false).await;
+    let seen = world
+        .postgres
+        .inspect(&world.target, Depth::Extensions)
+        .await;
     assert_eq!(
         (seen.registry, seen.rights_probe),
         (RegistryState::Usable, Check::NotObserved)
@@ -69,7 +73,7 @@ async fn pgroles_119_a_missing_attribute_is_named_with_the_statement_that_gives_
     );
     world.sql("postgres", &grant).await;
     let target = world.as_admin(&admin, "x");
-    let seen = world.postgres.inspect(&target, true).await;
+    let seen = world.postgres.inspect(&target, Depth::Rights).await;
     let failure = failed(&seen.privileges);
     // Since 16 the grants carry the rights by themselves.
     let attributes = if world.major() >= 16 {
@@ -107,7 +111,7 @@ async fn d10_an_admin_without_inherit_is_enough_since_16() {
     world.sql("postgres", &role).await;
     let mut world = world;
     world.target = world.as_admin(&admin, "x");
-    let seen = world.postgres.inspect(&world.target, true).await;
+    let seen = world.postgres.inspect(&world.target, Depth::Rights).await;
     if world.major() < 16 {
         assert!(
             failed(&seen.privileges)
@@ -154,7 +158,7 @@ async fn a_superuser_as_admin_passes_with_advice_and_may_install_what_is_not_tru
         .await;
     let seen = world
         .postgres
-        .inspect(&world.as_admin(&admin, "x"), true)
+        .inspect(&world.as_admin(&admin, "x"), Depth::Rights)
         .await;
     assert_eq!(
         (&seen.privileges, &seen.rights_probe),
@@ -197,7 +201,10 @@ async fn a_schema_that_is_not_ours_or_newer_is_incompatible_and_untouched() {
         let world = World::empty().await;
         let owned = format!("SET ROLE tenantry_admin; {sql}");
         world.sql(&world.management, &owned).await;
-        let seen = world.postgres.inspect(&world.target, false).await;
+        let seen = world
+            .postgres
+            .inspect(&world.target, Depth::Extensions)
+            .await;
         assert!(
             matches!(&seen.registry, RegistryState::Incompatible(text) if text.contains(words)),
             "{:?}",
@@ -218,7 +225,10 @@ async fn a_schema_that_is_not_ours_or_newer_is_incompatible_and_untouched() {
     world
         .sql(&world.management, "UPDATE tenantry.marker SET version = 99")
         .await;
-    let seen = world.postgres.inspect(&world.target, false).await;
+    let seen = world
+        .postgres
+        .inspect(&world.target, Depth::Extensions)
+        .await;
     assert!(matches!(&seen.registry, RegistryState::Incompatible(text) if text.contains("newer")));
     refused(
         world.postgres.migrate_registry(&world.target).await,
@@ -241,7 +251,10 @@ async fn d12_a_registry_that_another_role_planted_is_not_used() {
             "ALTER TABLE tenantry.claim OWNER TO postgres",
         )
         .await;
-    let seen = world.postgres.inspect(&world.target, false).await;
+    let seen = world
+        .postgres
+        .inspect(&world.target, Depth::Extensions)
+        .await;
     let failure = failed(&seen.privileges);
     assert!(
         failure
@@ -298,7 +311,11 @@ async fn i5_a_registry_that_went_away_is_seen_and_never_taken_for_empty() {
         "missing",
     );
     assert_eq!(
-        world.postgres.inspect(&world.target, false).await.registry,
+        world
+            .postgres
+            .inspect(&world.target, Depth::Extensions)
+            .await
+            .registry,
         RegistryState::Absent
     );
 }

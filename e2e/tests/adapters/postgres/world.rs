@@ -204,6 +204,7 @@ impl<'w> Tenant<'w> {
             name: name.to_owned(),
             database: name.to_owned(),
             role: name.to_owned(),
+            sessions: true,
         };
         let plain = format!("pw-{:016x}", rand::random::<u64>());
         Self {
