@@ -27,8 +27,8 @@ pub(crate) type Stores<K> = (
     reflector::store::Writer<Guarded<K>>,
     reflector::Store<Guarded<K>>,
 );
-pub(crate) type Senders<K> = (mpsc::UnboundedSender<K>, mpsc::UnboundedSender<K>);
-pub(crate) type Receivers<K> = (mpsc::UnboundedReceiver<K>, mpsc::UnboundedReceiver<K>);
+pub(crate) type Sender<K> = mpsc::UnboundedSender<Guarded<K>>;
+pub(crate) type Receiver<K> = mpsc::UnboundedReceiver<Guarded<K>>;
 
 /// What a controller is wired with.
 pub(crate) struct Loop {
@@ -42,7 +42,7 @@ impl Loop {
     pub(crate) fn instances(
         self,
         (writer, reader): Stores<PostgreSQLInstance>,
-        (seen, gone): Senders<PostgreSQLInstance>,
+        (seen, gone): (Sender<PostgreSQLInstance>, Sender<PostgreSQLInstance>),
         left: mpsc::UnboundedReceiver<String>,
     ) -> BoxFuture<'static, ()> {
         let (client, view) = (
@@ -57,7 +57,7 @@ impl Loop {
             gone,
         );
         let objects = watched.inspect(move |object| {
-            if let Ok(kube::core::DeserializeGuard(Ok(instance))) = object {
+            if let Ok(instance) = object {
                 // The receiver lives as long as the process; a closed one means that it is ending.
                 let _sent = seen.send(instance.clone());
             }
@@ -86,8 +86,11 @@ impl Loop {
     pub(crate) fn tenants(
         self,
         (writer, reader): Stores<PostgreSQLTenant>,
-        gone: mpsc::UnboundedSender<PostgreSQLTenant>,
-        (instances_seen, instances_gone): Receivers<PostgreSQLInstance>,
+        gone: Sender<PostgreSQLTenant>,
+        (instances_seen, instances_gone): (
+            Receiver<PostgreSQLInstance>,
+            Receiver<PostgreSQLInstance>,
+        ),
         concurrency: u16,
     ) -> BoxFuture<'static, ()> {
         let (client, view) = (
@@ -126,13 +129,14 @@ impl Loop {
 /// Tenants that are gone: their row is marked, and their Instance is told.
 pub(crate) fn departures(
     context: Arc<Context>,
-    gone: mpsc::UnboundedReceiver<PostgreSQLTenant>,
+    gone: Receiver<PostgreSQLTenant>,
 ) -> BoxFuture<'static, ()> {
     received(gone)
-        .for_each_concurrent(DEPARTURES_AT_ONCE, move |tenant: PostgreSQLTenant| {
+        .for_each_concurrent(DEPARTURES_AT_ONCE, move |tenant| {
             let context = Arc::clone(&context);
             async move {
                 tenant::departed::forget(&context, &tenant);
+                let Ok(tenant) = tenant.0 else { return };
                 tenant::departed::mark_unmanaged(&context, &tenant).await;
                 // Only now: its Instance may be waiting for it, and takes the connection away.
                 let _sent = context.instances_to_check.send(tenant.spec.instance_ref);
@@ -156,3 +160,6 @@ fn never<K>(
 ) -> controller::Action {
     match *error {}
 }
+
+#[cfg(test)]
+mod tests;

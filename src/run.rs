@@ -107,7 +107,7 @@ pub fn run(options: RunOptions) -> Result<(), RunError> {
 async fn serve(options: RunOptions) -> Result<(), RunError> {
     let grace = options.serving.shutdown_grace;
     let parts = Parts::build(&options).await?;
-    let stop = CancellationToken::new();
+    let stop = parts.context.stop.clone();
     let stopping = Arc::new(AtomicBool::new(false));
     tokio::spawn(certs::watch(
         Arc::clone(&parts.certificate),
@@ -260,6 +260,7 @@ impl Parts {
             backoff: Backoff::new(options.loops.resync_interval),
             settled: Arc::clone(&settled),
             instances_to_check,
+            stop: CancellationToken::new(),
             deployment,
         });
         Ok(Self {

@@ -6,6 +6,7 @@ use domain::tenancy::endpoint::AddressPolicy;
 use domain::tenancy::names::Uid;
 use domain::tenancy::tenant::SecretLayout;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::CancellationToken;
 
 use super::backoff::Backoff;
 use super::credentials::Credentials;
@@ -56,6 +57,8 @@ pub struct Context {
     pub settled: Arc<Settled>,
     /// Names of Instances that something suggests to look at now.
     pub instances_to_check: UnboundedSender<String>,
+    /// Cancelled when the process is asked to end: no round begins after that.
+    pub stop: CancellationToken,
     /// The deployment.
     pub deployment: Deployment,
 }

@@ -73,9 +73,9 @@ pub async fn reconcile(
 }
 
 /// Drops what this process remembers of an Instance that is gone: its login and its connections among it.
-pub fn forget(ctx: &Context, gone: &PostgreSQLInstance) {
-    if let Some(identity) = gone.identity() {
-        forget_uid(ctx, &identity.uid);
+pub fn forget(ctx: &Context, gone: &Guarded<PostgreSQLInstance>) {
+    if let Some(uid) = gone.uid() {
+        forget_uid(ctx, &Uid::new(uid));
     }
 }
 
@@ -111,6 +111,9 @@ impl Run<'_> {
     async fn converge(&mut self, name: &str) -> Ending {
         let mut object = None;
         for _ in 0..MOST_ROUNDS {
+            if self.ctx.stop.is_cancelled() {
+                return Ending::STOPPED;
+            }
             let current = match object.take() {
                 Some(object) => object,
                 None => match self.ctx.cluster.instance(name).await {
@@ -428,3 +431,6 @@ fn departing(
         true,
     ))
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,6 +71,8 @@ pub struct Facts {
 pub enum InstanceFact {
     /// No Instance of that name.
     Absent,
+    /// There is one, stored in a form that this version does not understand: nothing is known of it, least of all its absence.
+    Unreadable,
     /// Being deleted; it still has a connection, which a Tenant's own deletion may use.
     Deleting(InstanceView),
     /// Its condition is `False`, or it has an illegal spec.
@@ -133,7 +135,7 @@ impl InstanceFact {
     #[must_use]
     pub fn view(&self) -> Option<&InstanceView> {
         match self {
-            Self::Absent => None,
+            Self::Absent | Self::Unreadable => None,
             Self::NotReady { view, .. } => view.as_ref(),
             Self::Deleting(view) | Self::Revalidating(view) | Self::Ready { view, .. } => {
                 Some(view)

@@ -349,6 +349,12 @@ impl Postgres {
         }
     }
 
+    /// True while there is a pool for this Instance.
+    #[cfg(test)]
+    pub(crate) fn knows(&self, instance_uid: &Uid) -> bool {
+        self.lock().contains_key(instance_uid)
+    }
+
     async fn perform<W: Work>(
         &self,
         target: &ServerTarget,

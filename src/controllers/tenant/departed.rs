@@ -6,21 +6,28 @@ use std::time::Duration;
 
 use crds::PostgreSQLTenant;
 use domain::tenancy::effect::TenantEffect;
+use domain::tenancy::names::Uid;
 use domain::tenancy::tenant::{DeletionPolicy, TenantPhase};
+use kube::ResourceExt;
 
 use super::observe::target_of;
 use crate::controllers::context::Context;
 use crate::effects;
+use crate::view::Guarded;
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// Drops what this process remembers of the object.
-pub fn forget(ctx: &Context, gone: &PostgreSQLTenant) {
-    if let Some(identity) = gone.identity() {
-        ctx.settled.forget(&identity.uid);
-        ctx.backoff.forget(&identity.uid);
-        ctx.events.forget(&identity.uid);
+pub fn forget(ctx: &Context, gone: &Guarded<PostgreSQLTenant>) {
+    if let Some(uid) = gone.uid() {
+        forget_uid(ctx, &Uid::new(uid));
     }
+}
+
+pub(super) fn forget_uid(ctx: &Context, uid: &Uid) {
+    ctx.settled.forget(uid);
+    ctx.backoff.forget(uid);
+    ctx.events.forget(uid);
 }
 
 /// The watch showed that the object is gone.

@@ -115,7 +115,9 @@ fn needs_server(wants: Wants) -> bool {
 }
 
 fn instance_fact(ctx: &Context, subject: &Subject) -> (InstanceFact, Option<Instance>) {
-    let object = ctx.view.instance(subject.instance_ref());
+    let Ok(object) = ctx.view.instance(subject.instance_ref()) else {
+        return (InstanceFact::Unreadable, None);
+    };
     let Some((object, identity)) =
         object.and_then(|object| object.identity().map(|identity| (object, identity)))
     else {
@@ -376,7 +378,7 @@ fn seen<T>(result: Result<T, Failure>) -> Seen<T> {
 
 /// The server of an Instance as it is cached, for work that no round does (a Tenant that left without a finalizer).
 pub(super) async fn target_of(ctx: &Context, instance: &str) -> Option<ServerTarget> {
-    let object = ctx.view.instance(instance)?;
+    let object = ctx.view.instance(instance).ok().flatten()?;
     let definition =
         InstanceDefinition::parse(&object.spec.draft(), &ctx.deployment.addresses).ok()?;
     let aggregate = Instance::reconstitute(
