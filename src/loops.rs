@@ -38,7 +38,7 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
-    /// Instances: woken by themselves, their admin Secret, and Tenants that left.
+    /// Instances: woken by themselves, their admin Secret, Tenants that left, and other authorities to trust.
     pub(crate) fn instances(
         self,
         (writer, reader): Stores<PostgreSQLInstance>,
@@ -68,6 +68,8 @@ impl Loop {
             Arc::clone(&view),
             Arc::clone(&self.settled),
         );
+        let trust = &self.context.deployment.trust;
+        let rotated = watches::all_instances(trust, Arc::clone(&view), Arc::clone(&self.settled));
         let settled = self.settled;
         let left = received(left).filter_map(move |name| {
             futures::future::ready(watches::instance_named(&view, &settled, &name))
@@ -76,13 +78,14 @@ impl Loop {
             .with_config(controller::Config::default().concurrency(INSTANCES_AT_ONCE))
             .reconcile_on(secrets.boxed())
             .reconcile_on(left.boxed())
+            .reconcile_on(rotated.boxed())
             .graceful_shutdown_on(self.stop.cancelled_owned())
             .run(instance::reconcile, never, self.context)
             .for_each(|_| futures::future::ready(()))
             .boxed()
     }
 
-    /// Tenants: woken by themselves, their Instance and their ExternalSecret.
+    /// Tenants: woken by themselves, their Instance, their ExternalSecret, and other authorities to publish.
     pub(crate) fn tenants(
         self,
         (writer, reader): Stores<PostgreSQLTenant>,
@@ -110,6 +113,8 @@ impl Loop {
             futures::stream::iter(gone_wake.tenants(&seen, true))
         });
         let listed = view.tenants_listed();
+        let trust = &self.context.deployment.trust;
+        let rotated = watches::all_tenants(trust, Arc::clone(&view), Arc::clone(&self.settled));
         let external = watches::external_secrets(client.clone(), view, self.settled);
         Controller::for_stream(
             watches::objects::<PostgreSQLTenant>(client, (writer, reader.clone()), listed, gone),
@@ -119,6 +124,7 @@ impl Loop {
         .reconcile_on(changed.boxed())
         .reconcile_on(vanished.boxed())
         .reconcile_on(external.boxed())
+        .reconcile_on(rotated.boxed())
         .graceful_shutdown_on(self.stop.cancelled_owned())
         .run(tenant::reconcile, never, self.context)
         .for_each(|_| futures::future::ready(()))

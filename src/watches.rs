@@ -188,6 +188,39 @@ pub(crate) fn external_secrets(
     })
 }
 
+/// All Tenants, each time that the authorities for PostgreSQL change: they publish them.
+pub(crate) fn all_tenants(
+    trust: &certs::Trust,
+    view: Arc<View>,
+    settled: Arc<Settled>,
+) -> impl Stream<Item = ObjectRef<Guarded<PostgreSQLTenant>>> + use<> {
+    changes(trust).flat_map(move |()| {
+        let mut woken = Vec::new();
+        view.each_tenant(|tenant| woken.extend(wake(&settled, tenant)));
+        futures::stream::iter(woken)
+    })
+}
+
+/// All Instances, each time that the authorities for PostgreSQL change: they are verified anew.
+pub(crate) fn all_instances(
+    trust: &certs::Trust,
+    view: Arc<View>,
+    settled: Arc<Settled>,
+) -> impl Stream<Item = ObjectRef<Guarded<PostgreSQLInstance>>> + use<> {
+    changes(trust).flat_map(move |()| {
+        let mut woken = Vec::new();
+        view.each_instance(|instance| woken.extend(wake_instance(&settled, instance)));
+        futures::stream::iter(woken)
+    })
+}
+
+fn changes(trust: &certs::Trust) -> impl Stream<Item = ()> + use<> {
+    futures::stream::unfold(trust.changes(), |mut changes| async move {
+        changes.changed().await.ok()?;
+        Some(((), changes))
+    })
+}
+
 fn tenant_of(
     view: &View,
     settled: &Settled,

@@ -27,8 +27,8 @@ pub struct Deployment {
     pub layout: SecretLayout,
     /// Which store ExternalSecrets refer to.
     pub store: Store,
-    /// Certificates published to tenants as `ca.crt`, PEM.
-    pub ca_pem: Option<String>,
+    /// Whom PostgreSQL servers are verified with; a file of it is published to tenants as `ca.crt` (D7).
+    pub trust: Arc<certs::Trust>,
     /// Which addresses are refused.
     pub addresses: AddressPolicy,
 }

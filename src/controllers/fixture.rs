@@ -62,7 +62,8 @@ impl Stage {
         let view = View::new(tenants.0, instances.0);
         view.tenants_listed().mark();
         view.instances_listed().mark();
-        let mut postgres = PostgresSettings::new(certs::Roots::load(None).unwrap());
+        let trust = Arc::new(certs::Trust::load(None).unwrap());
+        let mut postgres = PostgresSettings::new(Arc::clone(&trust));
         postgres.connect_timeout = Duration::from_millis(500);
         let context = Context {
             events: Events::new(client.clone()),
@@ -77,7 +78,7 @@ impl Stage {
             settled: Arc::new(Settled::default()),
             instances_to_check,
             stop: CancellationToken::new(),
-            deployment: deployment(),
+            deployment: deployment(trust),
         };
         Self {
             context: Arc::new(context),
@@ -151,7 +152,7 @@ fn openbao() -> OpenBao {
     .unwrap()
 }
 
-fn deployment() -> Deployment {
+fn deployment(trust: Arc<certs::Trust>) -> Deployment {
     Deployment {
         cluster_uid: Uid::new("cluster"),
         layout: SecretLayout {
@@ -163,7 +164,7 @@ fn deployment() -> Deployment {
             kind: StoreKind::ClusterSecretStore,
             name: "openbao".to_owned(),
         },
-        ca_pem: None,
+        trust,
         addresses: AddressPolicy::denying(Vec::new()),
     }
 }

@@ -330,7 +330,7 @@ pub(super) fn intent(ctx: &Context, subject: &Subject, facts: &Facts) -> Option<
         endpoint: view.endpoint.clone(),
         database: definition.database.to_string(),
         role: definition.role.to_string(),
-        ca_pem: ctx.deployment.ca_pem.clone(),
+        ca_pem: ctx.deployment.trust.current().bundle().map(str::to_owned),
     })
 }
 
