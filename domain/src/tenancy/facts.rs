@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::capability::RefusedExtension;
-use super::claim::Claim;
+use super::claim::{Claim, ClaimState};
 use super::endpoint::Endpoint;
 use super::failure::Failure;
 use super::instance::InstanceSnapshot;
@@ -177,6 +177,14 @@ pub struct Holder {
     pub claim: Claim,
     /// Whether the Tenant of that UID still exists in this cluster; unknown for another cluster's row.
     pub alive: Option<bool>,
+}
+
+impl Holder {
+    /// True if its Tenant is known to be gone and the row does not say so yet: it may be marked so, and nothing else (T4).
+    #[must_use]
+    pub fn is_left_behind(&self) -> bool {
+        self.alive == Some(false) && self.claim.state == ClaimState::Managed
+    }
 }
 
 /// A role on the server.
