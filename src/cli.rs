@@ -68,7 +68,7 @@ pub struct ServingOptions {
 #[derive(Debug, Args)]
 pub struct PostgresOptions {
     /// Certificates that PostgreSQL servers are verified with, PEM bundle; also published to tenants as `ca.crt`.
-    /// Default: the system's roots.
+    /// Looked at every 10 s; one that is absent or damaged by then changes nothing. Default: the system's roots.
     #[arg(long, env = "TENANTRY_POSTGRES_CA_FILE")]
     pub postgres_ca_file: Option<PathBuf>,
     /// A range that no Instance's hostaddr may be in, as CIDR; may be given several times.

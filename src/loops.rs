@@ -27,8 +27,8 @@ pub(crate) type Stores<K> = (
     reflector::store::Writer<Guarded<K>>,
     reflector::Store<Guarded<K>>,
 );
-pub(crate) type Senders<K> = (mpsc::UnboundedSender<K>, mpsc::UnboundedSender<K>);
-pub(crate) type Receivers<K> = (mpsc::UnboundedReceiver<K>, mpsc::UnboundedReceiver<K>);
+pub(crate) type Sender<K> = mpsc::UnboundedSender<Guarded<K>>;
+pub(crate) type Receiver<K> = mpsc::UnboundedReceiver<Guarded<K>>;
 
 /// What a controller is wired with.
 pub(crate) struct Loop {
@@ -38,11 +38,11 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
-    /// Instances: woken by themselves, their admin Secret, and Tenants that left.
+    /// Instances: woken by themselves, their admin Secret, Tenants that left, and other authorities to trust.
     pub(crate) fn instances(
         self,
         (writer, reader): Stores<PostgreSQLInstance>,
-        (seen, gone): Senders<PostgreSQLInstance>,
+        (seen, gone): (Sender<PostgreSQLInstance>, Sender<PostgreSQLInstance>),
         left: mpsc::UnboundedReceiver<String>,
     ) -> BoxFuture<'static, ()> {
         let (client, view) = (
@@ -57,7 +57,7 @@ impl Loop {
             gone,
         );
         let objects = watched.inspect(move |object| {
-            if let Ok(kube::core::DeserializeGuard(Ok(instance))) = object {
+            if let Ok(instance) = object {
                 // The receiver lives as long as the process; a closed one means that it is ending.
                 let _sent = seen.send(instance.clone());
             }
@@ -68,6 +68,8 @@ impl Loop {
             Arc::clone(&view),
             Arc::clone(&self.settled),
         );
+        let trust = &self.context.deployment.trust;
+        let rotated = watches::all_instances(trust, Arc::clone(&view), Arc::clone(&self.settled));
         let settled = self.settled;
         let left = received(left).filter_map(move |name| {
             futures::future::ready(watches::instance_named(&view, &settled, &name))
@@ -76,18 +78,22 @@ impl Loop {
             .with_config(controller::Config::default().concurrency(INSTANCES_AT_ONCE))
             .reconcile_on(secrets.boxed())
             .reconcile_on(left.boxed())
+            .reconcile_on(rotated.boxed())
             .graceful_shutdown_on(self.stop.cancelled_owned())
             .run(instance::reconcile, never, self.context)
             .for_each(|_| futures::future::ready(()))
             .boxed()
     }
 
-    /// Tenants: woken by themselves, their Instance and their ExternalSecret.
+    /// Tenants: woken by themselves, their Instance, their ExternalSecret, and other authorities to publish.
     pub(crate) fn tenants(
         self,
         (writer, reader): Stores<PostgreSQLTenant>,
-        gone: mpsc::UnboundedSender<PostgreSQLTenant>,
-        (instances_seen, instances_gone): Receivers<PostgreSQLInstance>,
+        gone: Sender<PostgreSQLTenant>,
+        (instances_seen, instances_gone): (
+            Receiver<PostgreSQLInstance>,
+            Receiver<PostgreSQLInstance>,
+        ),
         concurrency: u16,
     ) -> BoxFuture<'static, ()> {
         let (client, view) = (
@@ -107,6 +113,8 @@ impl Loop {
             futures::stream::iter(gone_wake.tenants(&seen, true))
         });
         let listed = view.tenants_listed();
+        let trust = &self.context.deployment.trust;
+        let rotated = watches::all_tenants(trust, Arc::clone(&view), Arc::clone(&self.settled));
         let external = watches::external_secrets(client.clone(), view, self.settled);
         Controller::for_stream(
             watches::objects::<PostgreSQLTenant>(client, (writer, reader.clone()), listed, gone),
@@ -116,6 +124,7 @@ impl Loop {
         .reconcile_on(changed.boxed())
         .reconcile_on(vanished.boxed())
         .reconcile_on(external.boxed())
+        .reconcile_on(rotated.boxed())
         .graceful_shutdown_on(self.stop.cancelled_owned())
         .run(tenant::reconcile, never, self.context)
         .for_each(|_| futures::future::ready(()))
@@ -126,13 +135,14 @@ impl Loop {
 /// Tenants that are gone: their row is marked, and their Instance is told.
 pub(crate) fn departures(
     context: Arc<Context>,
-    gone: mpsc::UnboundedReceiver<PostgreSQLTenant>,
+    gone: Receiver<PostgreSQLTenant>,
 ) -> BoxFuture<'static, ()> {
     received(gone)
-        .for_each_concurrent(DEPARTURES_AT_ONCE, move |tenant: PostgreSQLTenant| {
+        .for_each_concurrent(DEPARTURES_AT_ONCE, move |tenant| {
             let context = Arc::clone(&context);
             async move {
                 tenant::departed::forget(&context, &tenant);
+                let Ok(tenant) = tenant.0 else { return };
                 tenant::departed::mark_unmanaged(&context, &tenant).await;
                 // Only now: its Instance may be waiting for it, and takes the connection away.
                 let _sent = context.instances_to_check.send(tenant.spec.instance_ref);
@@ -156,3 +166,6 @@ fn never<K>(
 ) -> controller::Action {
     match *error {}
 }
+
+#[cfg(test)]
+mod tests;

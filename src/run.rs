@@ -107,13 +107,15 @@ pub fn run(options: RunOptions) -> Result<(), RunError> {
 async fn serve(options: RunOptions) -> Result<(), RunError> {
     let grace = options.serving.shutdown_grace;
     let parts = Parts::build(&options).await?;
-    let stop = CancellationToken::new();
+    let stop = parts.context.stop.clone();
     let stopping = Arc::new(AtomicBool::new(false));
     tokio::spawn(certs::watch(
         Arc::clone(&parts.certificate),
         certs::DEFAULT_INTERVAL,
         stop.clone().cancelled_owned(),
     ));
+    let trust = Arc::clone(&parts.context.deployment.trust);
+    tokio::spawn(trust.follow(certs::DEFAULT_INTERVAL));
     let handle = axum_server::Handle::new();
     let server = tokio::spawn(https(
         &options,
@@ -222,12 +224,8 @@ impl Parts {
             key: options.serving.tls_key_file.clone(),
         };
         let certificate = Arc::new(certs::CertStore::load(pair)?);
-        let roots = certs::Roots::load(options.postgres.postgres_ca_file.as_deref())?;
-        let ca_pem = options
-            .postgres
-            .postgres_ca_file
-            .as_ref()
-            .and_then(|_| roots.bundle().map(str::to_owned));
+        let ca_file = options.postgres.postgres_ca_file.as_deref();
+        let trust = Arc::new(certs::Trust::load(ca_file)?);
         let openbao = OpenBao::new(openbao_settings(options))?;
         let config = kube::Config::infer().await.map_err(RunError::Config)?;
         let namespace = options
@@ -241,7 +239,7 @@ impl Parts {
             cluster_uid: cluster.uid().await.map_err(RunError::Cluster)?,
             layout: layout(options),
             store: store(options),
-            ca_pem,
+            trust: Arc::clone(&trust),
             addresses: AddressPolicy::denying(options.postgres.deny_hostaddr.clone()),
         };
         let (tenant_reader, tenants) = reflector::store();
@@ -252,7 +250,7 @@ impl Parts {
             events: Events::new(client.clone()),
             projections: Projections::new(client, API_DEADLINE),
             cluster,
-            postgres: Postgres::new(PostgresSettings::new(roots)),
+            postgres: Postgres::new(PostgresSettings::new(trust)),
             openbao,
             metrics: Arc::new(Metrics::new()),
             view: Arc::new(View::new(tenant_reader.clone(), instance_reader.clone())),
@@ -260,6 +258,7 @@ impl Parts {
             backoff: Backoff::new(options.loops.resync_interval),
             settled: Arc::clone(&settled),
             instances_to_check,
+            stop: CancellationToken::new(),
             deployment,
         });
         Ok(Self {

@@ -176,6 +176,11 @@ impl Bed {
         )
     }
 
+    /// Installs and starts External Secrets Operator in a bed that was started without it.
+    pub async fn install_external_secrets(&self) -> Result<()> {
+        external_secrets::install(self).await
+    }
+
     /// The authority that signs the bed's serving certificates.
     pub fn authority(&self) -> Result<Authority> {
         Authority::open(&self.run, Authority::BED)

@@ -349,6 +349,12 @@ impl Postgres {
         }
     }
 
+    /// True while there is a pool for this Instance.
+    #[cfg(test)]
+    pub(crate) fn knows(&self, instance_uid: &Uid) -> bool {
+        self.lock().contains_key(instance_uid)
+    }
+
     async fn perform<W: Work>(
         &self,
         target: &ServerTarget,
@@ -357,9 +363,9 @@ impl Postgres {
         self.server(target)?.perform(&self.settings, work).await
     }
 
-    /// The Instance's server; another endpoint or credential closes the old pool and begins a new one.
+    /// The Instance's server; another endpoint, credential or trust closes the old pool and begins a new one.
     fn server(&self, target: &ServerTarget) -> Result<Arc<Server>, Failure> {
-        let identity = Identity::of(target);
+        let identity = Identity::of(target, &self.settings);
         let mut servers = self.lock();
         if let Some(server) = servers
             .get(&target.binding.uid)
@@ -367,7 +373,7 @@ impl Postgres {
         {
             return Ok(Arc::clone(server));
         }
-        let server = Arc::new(Server::new(target, &self.settings)?);
+        let server = Arc::new(Server::new(identity, target, &self.settings)?);
         if let Some(old) = servers.insert(target.binding.uid.clone(), Arc::clone(&server)) {
             old.close();
         }
