@@ -10,7 +10,8 @@ use domain::violation::{Kind, Verdict, Violation};
 use serde::Serialize;
 
 use crate::ports::Route;
-use crate::review::{REVIEW_KIND, REVIEW_VERSION, Review, Unreadable};
+use crate::review::{REVIEW_KIND, REVIEW_VERSION, Review};
+use crate::unreadable::Unreadable;
 
 /// The longest warning in bytes; the API server may cut longer ones.
 pub const WARNING_MAX: usize = 256;

@@ -23,6 +23,7 @@ mod refusal;
 mod review;
 mod strict;
 mod tenant;
+mod unreadable;
 
 pub use answer::{CAUSES_MAX, WARNING_MAX};
 pub use limits::Limits;
