@@ -296,7 +296,7 @@ impl Drop for Tenantry {
 }
 
 /// The binary: `TENANTRY_BIN`, else the debug build of this workspace.
-fn binary() -> PathBuf {
+pub(super) fn binary() -> PathBuf {
     let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/tenantry");
     std::env::var_os("TENANTRY_BIN").map_or_else(built, PathBuf::from)
 }
