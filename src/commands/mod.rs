@@ -5,6 +5,7 @@
 
 pub mod check;
 mod crds;
+pub mod registry;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -25,17 +26,21 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Run(options) => exit_of(&crate::run::run(*options)),
         Command::Crds => exit_of(&crds::print()),
         Command::Check(options) => ExitCode::from(check::check(&options)),
+        Command::Registry(command) => ExitCode::from(registry::registry(&command)),
     }
 }
 
 fn exit_of<E: std::error::Error>(outcome: &Result<(), E>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::from(DONE),
-        Err(error) => {
-            eprintln!("tenantry: {}", with_causes(error));
-            ExitCode::from(FAILED)
-        }
+        Err(error) => ExitCode::from(fail(error)),
     }
+}
+
+/// Says why a command failed; gives the exit code.
+fn fail(error: &dyn std::error::Error) -> u8 {
+    eprintln!("tenantry: {}", with_causes(error));
+    FAILED
 }
 
 /// An error with what led to it, each said once.

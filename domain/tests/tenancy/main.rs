@@ -29,6 +29,7 @@ mod observation;
 mod phases;
 mod proof;
 mod properties;
+mod records;
 mod restarts;
 mod simulator;
 mod strategies;

@@ -11,4 +11,5 @@
 
 mod check;
 mod crds;
+mod registry;
 mod usage;

@@ -15,7 +15,7 @@ async fn version_and_help_are_printed_and_help_says_units_defaults_and_variables
         format!("tenantry {}\n", env!("CARGO_PKG_VERSION"))
     );
     let help = run(&["--help"], &[]).await.success().unwrap().stdout;
-    for command in ["run", "crds", "check"] {
+    for command in ["run", "crds", "check", "registry"] {
         assert!(help.contains(command), "{help}");
     }
     let help = run(&["run", "--help"], &[]).await.success().unwrap().stdout;
