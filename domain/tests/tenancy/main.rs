@@ -18,6 +18,7 @@ mod away;
 mod conflicts;
 mod creating;
 mod deleting;
+mod documented;
 mod drift;
 mod effects;
 mod explorer;
