@@ -21,7 +21,7 @@ use crate::adapters::kubernetes::events::Events;
 use crate::adapters::openbao::{Auth, OpenBao, OpenBaoConfigError, OpenBaoSettings};
 use crate::adapters::postgres::{Postgres, PostgresSettings};
 use crate::adapters::projection::{Projections, Store, StoreKind};
-use crate::cli::{self, OpenBaoAuth, RunOptions};
+use crate::cli::{self, OpenBaoAuth, OpenBaoOptions, RunOptions};
 use crate::controllers::backoff::Backoff;
 use crate::controllers::context::{Context, Deployment};
 use crate::controllers::credentials::Credentials;
@@ -226,7 +226,7 @@ impl Parts {
         let certificate = Arc::new(certs::CertStore::load(pair)?);
         let ca_file = options.postgres.postgres_ca_file.as_deref();
         let trust = Arc::new(certs::Trust::load(ca_file)?);
-        let openbao = OpenBao::new(openbao_settings(options))?;
+        let openbao = OpenBao::new(openbao_settings(&options.openbao))?;
         let config = kube::Config::infer().await.map_err(RunError::Config)?;
         let namespace = options
             .loops
@@ -317,8 +317,8 @@ impl Parts {
     }
 }
 
-fn openbao_settings(options: &RunOptions) -> OpenBaoSettings {
-    let options = &options.openbao;
+/// OpenBao's settings from its flags, for every command that speaks to it.
+pub(crate) fn openbao_settings(options: &OpenBaoOptions) -> OpenBaoSettings {
     let auth = match options.openbao_auth {
         OpenBaoAuth::Kubernetes => Auth::Kubernetes {
             mount: options.openbao_auth_mount.clone(),

@@ -248,6 +248,26 @@ impl Tenantry {
         Ok(tenantry)
     }
 
+    /// The variables with which another command of the program reaches what this process reaches, with the same rights.
+    #[must_use]
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        let text = |path: &Path| path.display().to_string();
+        vec![
+            ("KUBECONFIG", text(&self.file("kubeconfig"))),
+            ("POD_NAMESPACE", SYSTEM_NAMESPACE.to_owned()),
+            ("TENANTRY_POSTGRES_CA_FILE", text(&self.description.ca_file)),
+            (
+                "TENANTRY_OPENBAO_ADDRESS",
+                self.description.openbao.address.clone(),
+            ),
+            ("TENANTRY_OPENBAO_MOUNT", MOUNT.to_owned()),
+            (
+                "TENANTRY_OPENBAO_SERVICE_ACCOUNT_TOKEN_FILE",
+                text(&self.file("token")),
+            ),
+        ]
+    }
+
     fn file(&self, kind: &str) -> PathBuf {
         self.run.join(format!("pki/{}-{kind}", self.name))
     }
@@ -296,7 +316,7 @@ impl Drop for Tenantry {
 }
 
 /// The binary: `TENANTRY_BIN`, else the debug build of this workspace.
-fn binary() -> PathBuf {
+pub(super) fn binary() -> PathBuf {
     let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/tenantry");
     std::env::var_os("TENANTRY_BIN").map_or_else(built, PathBuf::from)
 }

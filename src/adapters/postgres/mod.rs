@@ -16,6 +16,7 @@ mod inspect;
 mod observe;
 mod ownership;
 mod pool;
+mod records;
 mod registry;
 mod roles;
 mod session;
@@ -31,7 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::tenancy::capability::{CapabilityObservation, Check};
 use domain::tenancy::claim::Claim;
-use domain::tenancy::facts::{LoginFact, ServerFacts};
+use domain::tenancy::facts::{EntryOwner, LoginFact, ServerFacts};
 use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::names::{ExtensionName, Uid};
 use domain::tenancy::tenant::DeletionPolicy;
@@ -97,6 +98,47 @@ impl Postgres {
     /// As [`Self::observe`].
     pub async fn claims(&self, target: &ServerTarget) -> Result<Vec<Claim>, Failure> {
         self.perform(target, &observe::ListClaims).await
+    }
+
+    /// Every row of the registry with the role and the database of its names, as of one moment.
+    ///
+    /// # Errors
+    /// As [`Self::observe`].
+    pub async fn survey(
+        &self,
+        target: &ServerTarget,
+    ) -> Result<Vec<(Claim, ServerFacts)>, Failure> {
+        self.perform(target, &records::Survey).await
+    }
+
+    /// Deletes a row and nothing else; success if it is gone.
+    ///
+    /// # Errors
+    /// `Stale` if the row changed, `Conflict` if the role of its name is another's.
+    pub async fn forget_claim(&self, target: &ServerTarget, claim: &Claim) -> Result<(), Failure> {
+        self.perform(target, &records::ForgetClaim(claim)).await
+    }
+
+    /// Gives a row and its role's comment to another UID (T4). `kv_version` is recorded if the role has that password.
+    ///
+    /// # Errors
+    /// `Stale` if the row changed or its role or database is gone, `Conflict` if they are another's.
+    pub async fn hand_over(
+        &self,
+        target: &ServerTarget,
+        claim: &Claim,
+        owner: &EntryOwner,
+        cluster_uid: &Uid,
+        kv_version: Option<u64>,
+    ) -> Result<(), Failure> {
+        let kv_version = kv_version.map(storable).transpose()?;
+        let work = records::HandOver {
+            claim,
+            owner,
+            cluster_uid,
+            kv_version,
+        };
+        self.perform(target, &work).await
     }
 
     /// The extensions in a database, by a short visit as the admin.
