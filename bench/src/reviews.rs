@@ -1,5 +1,7 @@
 //! The reviews that are sent: a create of 2.5 kB and an update of 6 kB with managed fields, as an API server writes them.
 
+#![allow(clippy::indexing_slicing)] // of JSON that is made here
+
 use serde_json::{Value, json};
 
 /// A review as it goes over the wire.

@@ -32,7 +32,8 @@ pub use object::SPEC_MAX;
 pub use offline::{field_error, for_terminal, judge_manifest};
 pub use ports::{ClusterView, Decision, Decisions, Operation, Outcome, Route};
 pub use refusal::Refusal;
-pub use review::{NotAReview, UID_MAX, Unreadable};
+pub use review::{NotAReview, UID_MAX};
+pub use unreadable::Unreadable;
 
 /// What the webhooks need of the process.
 pub struct Admission {

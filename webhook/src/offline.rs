@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::answer::{CAUSE_MAX, Cause, cause, printable};
 use crate::object::Object;
 use crate::ports::{ClusterView, Route};
-use crate::review::Unreadable;
+use crate::unreadable::Unreadable;
 use crate::{instance, tenant};
 
 /// The verdict on a manifest, as a create of it would get it.

@@ -43,7 +43,7 @@ pub(super) struct Record {
 
 impl Registry {
     pub(super) async fn of(options: &InstanceOptions) -> Result<Self, RegistryError> {
-        let roots = certs::Roots::load(options.postgres_ca_file.as_deref())
+        let trust = certs::Trust::load(options.postgres_ca_file.as_deref())
             .map_err(RegistryError::Roots)?;
         let config = kube::Config::infer().await.map_err(RegistryError::Config)?;
         let namespace = options
@@ -85,7 +85,7 @@ impl Registry {
                 credential: Arc::new(credential),
             },
             instance,
-            postgres: Postgres::new(PostgresSettings::new(roots)),
+            postgres: Postgres::new(PostgresSettings::new(Arc::new(trust))),
         })
     }
 
