@@ -37,6 +37,8 @@ use crate::world::kubectl::Kubectl;
 
 /// The namespace in which Tenantry is installed.
 pub const SYSTEM_NAMESPACE: &str = "tenantry-system";
+/// The ServiceAccount of the chart, in that namespace; the API server's audit log is about its writes.
+pub const SERVICE_ACCOUNT: &str = "tenantry";
 
 /// Where OpenBao keeps its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,12 +19,9 @@ use crate::bed::ports::free_port;
 use crate::bed::process::{Process, Spawn};
 use crate::bed::wait::until;
 use crate::bed::{
-    Description, RunFolder, STORE, SYSTEM_NAMESPACE, kubeconfig, service_account_token,
-    write_private,
+    Description, RunFolder, SERVICE_ACCOUNT, STORE, SYSTEM_NAMESPACE, kubeconfig,
+    service_account_token, write_private,
 };
-
-/// The ServiceAccount of the chart.
-pub const SERVICE_ACCOUNT: &str = "tenantry";
 
 /// How Tenantry is started.
 #[derive(Clone, Debug, Default)]
