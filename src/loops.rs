@@ -1,25 +1,31 @@
 //! How the controllers are wired: which stream wakes which, and what happens to what is gone.
 //!
-//! It decides no step of an object; that is asked of `domain` by the controllers themselves.
+//! The caches fill on every replica; controllers begin once this one leads. It decides no step of an object; that is asked of `domain` by the controllers themselves.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crds::{PostgreSQLInstance, PostgreSQLTenant};
 use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt};
-use kube::runtime::reflector;
-use kube::runtime::{Controller, controller};
+use futures::stream::BoxStream;
+use futures::{FutureExt, Stream, StreamExt};
+use kube::Resource;
+use kube::runtime::{Controller, controller, reflector, watcher};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::controllers::context::Context;
 use crate::controllers::settled::Settled;
 use crate::controllers::{instance, tenant};
+use crate::leader::Leading;
 use crate::view::Guarded;
 use crate::watches::{self, InstanceWake};
 
 /// Instances worked on at once.
 pub(crate) const INSTANCES_AT_ONCE: u16 = 4;
+/// Longer than nobody leads after a leader died.
+const WITHOUT_LEADER: Duration = Duration::from_secs(60);
 /// Retained records marked at once.
 const DEPARTURES_AT_ONCE: usize = 2;
 
@@ -35,6 +41,7 @@ pub(crate) struct Loop {
     pub(crate) context: Arc<Context>,
     pub(crate) settled: Arc<Settled>,
     pub(crate) stop: CancellationToken,
+    pub(crate) leading: Leading,
 }
 
 impl Loop {
@@ -56,12 +63,12 @@ impl Loop {
             listed,
             gone,
         );
-        let objects = watched.inspect(move |object| {
-            if let Ok(kube::core::DeserializeGuard(Ok(instance))) = object {
-                // The receiver lives as long as the process; a closed one means that it is ending.
-                let _sent = seen.send(instance.clone());
-            }
-        });
+        let followed = following(
+            watched,
+            reader.clone(),
+            self.leading.clone(),
+            self.stop.clone(),
+        );
         let secrets = watches::admin_secrets(
             client,
             self.context.cluster.namespace(),
@@ -72,14 +79,28 @@ impl Loop {
         let left = received(left).filter_map(move |name| {
             futures::future::ready(watches::instance_named(&view, &settled, &name))
         });
-        Controller::for_stream(objects, reader)
-            .with_config(controller::Config::default().concurrency(INSTANCES_AT_ONCE))
-            .reconcile_on(secrets.boxed())
-            .reconcile_on(left.boxed())
-            .graceful_shutdown_on(self.stop.cancelled_owned())
-            .run(instance::reconcile, never, self.context)
-            .for_each(|_| futures::future::ready(()))
-            .boxed()
+        let (stop, leading, context) = (self.stop, self.leading, self.context);
+        async move {
+            let Some(objects) = followed.await else {
+                return;
+            };
+            let objects = objects.inspect(move |object| {
+                if let Ok(kube::core::DeserializeGuard(Ok(instance))) = object {
+                    // The receiver lives as long as the process; a closed one means that it is ending.
+                    let _sent = seen.send(instance.clone());
+                }
+            });
+            let gate = leading.clone();
+            let controller = Controller::for_stream(objects, reader)
+                .with_config(controller::Config::default().concurrency(INSTANCES_AT_ONCE))
+                .reconcile_on(secrets.boxed())
+                .reconcile_on(left.boxed())
+                .graceful_shutdown_on(stop.cancelled_owned())
+                .run(gated(gate, instance::reconcile), never, context)
+                .for_each(|_| futures::future::ready(()));
+            leading.gate(controller).await;
+        }
+        .boxed()
     }
 
     /// Tenants: woken by themselves, their Instance and their ExternalSecret.
@@ -108,28 +129,98 @@ impl Loop {
         });
         let listed = view.tenants_listed();
         let external = watches::external_secrets(client.clone(), view, self.settled);
-        Controller::for_stream(
-            watches::objects::<PostgreSQLTenant>(client, (writer, reader.clone()), listed, gone),
-            reader,
-        )
-        .with_config(controller::Config::default().concurrency(concurrency))
-        .reconcile_on(changed.boxed())
-        .reconcile_on(vanished.boxed())
-        .reconcile_on(external.boxed())
-        .graceful_shutdown_on(self.stop.cancelled_owned())
-        .run(tenant::reconcile, never, self.context)
-        .for_each(|_| futures::future::ready(()))
+        let watched =
+            watches::objects::<PostgreSQLTenant>(client, (writer, reader.clone()), listed, gone);
+        let followed = following(
+            watched,
+            reader.clone(),
+            self.leading.clone(),
+            self.stop.clone(),
+        );
+        let (stop, leading, context) = (self.stop, self.leading, self.context);
+        async move {
+            let Some(objects) = followed.await else {
+                return;
+            };
+            let gate = leading.clone();
+            let controller = Controller::for_stream(objects, reader)
+                .with_config(controller::Config::default().concurrency(concurrency))
+                .reconcile_on(changed.boxed())
+                .reconcile_on(vanished.boxed())
+                .reconcile_on(external.boxed())
+                .graceful_shutdown_on(stop.cancelled_owned())
+                .run(gated(gate, tenant::reconcile), never, context)
+                .for_each(|_| futures::future::ready(()));
+            leading.gate(controller).await;
+        }
         .boxed()
     }
 }
 
+type Seen<K> = Result<Guarded<K>, watcher::Error>;
+
+/// Fills the cache until this replica leads; then everything that is cached, and what the watch brings. `None` if `stop` came
+/// first.
+async fn following<K>(
+    watched: impl Stream<Item = Seen<K>> + Send + 'static,
+    reader: reflector::Store<Guarded<K>>,
+    leading: Leading,
+    stop: CancellationToken,
+) -> Option<BoxStream<'static, Seen<K>>>
+where
+    K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
+{
+    let mut watched = watched.boxed();
+    let filling = async { while watched.next().await.is_some() {} };
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => return None,
+        () = leading.acquired() => {}
+        () = filling => return None,
+    }
+    let cached = reader.state().into_iter();
+    let cached = cached.map(|object| Ok(Guarded::clone(&object)));
+    Some(futures::stream::iter(cached).chain(watched).boxed())
+}
+
+/// A reconcile that goes on only while this replica leads, looked at before each of its steps: the runtime runs it as a task of
+/// its own, which a dropped controller does not end in the middle of a step.
+fn gated<K, F>(
+    leading: Leading,
+    reconcile: impl Fn(Arc<Guarded<K>>, Arc<Context>) -> F,
+) -> impl Fn(Arc<Guarded<K>>, Arc<Context>) -> BoxFuture<'static, F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    move |object, context| {
+        let (leading, round) = (leading.clone(), reconcile(object, context));
+        async move { leading.gate(round).await }.boxed()
+    }
+}
+
 /// Tenants that are gone: their row is marked, and their Instance is told.
+///
+/// One that went while nobody led would be forgotten; so the last ones that this replica saw before it led are looked at too.
 pub(crate) fn departures(
     context: Arc<Context>,
-    gone: mpsc::UnboundedReceiver<PostgreSQLTenant>,
+    mut gone: mpsc::UnboundedReceiver<PostgreSQLTenant>,
+    leading: Leading,
 ) -> BoxFuture<'static, ()> {
-    received(gone)
-        .for_each_concurrent(DEPARTURES_AT_ONCE, move |tenant: PostgreSQLTenant| {
+    async move {
+        let mut recent = VecDeque::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = leading.acquired() => break,
+                Some(tenant) = gone.recv() => {
+                    recent.retain(|(when, _): &(Instant, _)| when.elapsed() < WITHOUT_LEADER);
+                    recent.push_back((Instant::now(), tenant));
+                }
+            }
+        }
+        let recent = recent.into_iter().map(|(_, tenant)| tenant);
+        let all = futures::stream::iter(recent).chain(received(gone));
+        let marked = all.for_each_concurrent(DEPARTURES_AT_ONCE, |tenant| {
             let context = Arc::clone(&context);
             async move {
                 tenant::departed::forget(&context, &tenant);
@@ -137,8 +228,10 @@ pub(crate) fn departures(
                 // Only now: its Instance may be waiting for it, and takes the connection away.
                 let _sent = context.instances_to_check.send(tenant.spec.instance_ref);
             }
-        })
-        .boxed()
+        });
+        leading.gate(marked).await;
+    }
+    .boxed()
 }
 
 fn received<T: Send + 'static>(

@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use crate::heartbeat::Heartbeat;
 use crate::metrics::{Format, Metrics};
 use crate::view::View;
 
@@ -22,6 +23,10 @@ pub struct Health {
     pub view: Arc<View>,
     /// Serving certificate.
     pub certificate: Arc<certs::CertStore>,
+    /// Whether the API server was told to trust it, if that is this process's to do.
+    pub trusted: Option<Arc<AtomicBool>>,
+    /// The loops' heartbeat.
+    pub heartbeat: Heartbeat,
     /// Metrics.
     pub metrics: Arc<Metrics>,
     /// Set once SIGTERM arrived.
@@ -29,14 +34,16 @@ pub struct Health {
 }
 
 impl Health {
-    fn checks(&self) -> [(&'static str, bool); 3] {
+    fn checks(&self) -> [(&'static str, bool); 4] {
+        let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
         [
+            ("ca-bundle", self.trusted.as_ref().is_none_or(is_set)),
             ("caches-synced", self.view.is_synced()),
             (
                 "serving-certificate",
                 !self.certificate.is_expired(SystemTime::now()),
             ),
-            ("not-stopping", !self.stopping.load(Ordering::Relaxed)),
+            ("not-stopping", !is_set(&self.stopping)),
         ]
     }
 }
@@ -44,19 +51,27 @@ impl Health {
 /// `/livez`, `/readyz`, `/healthz`, `/metrics`.
 pub fn router(health: Health) -> Router {
     Router::new()
-        .route("/livez", get(async || "ok"))
-        .route("/healthz", get(async || "ok"))
+        .route("/livez", get(livez))
+        .route("/healthz", get(livez))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
         .with_state(health)
 }
 
+async fn livez(State(health): State<Health>) -> Response {
+    listed(&[("loops-heartbeat", health.heartbeat.is_alive())])
+}
+
 async fn readyz(State(health): State<Health>) -> Response {
-    let checks = health.checks();
+    listed(&health.checks())
+}
+
+/// Every check by name; 503 if one failed.
+fn listed(checks: &[(&str, bool)]) -> Response {
     let ready = checks.iter().all(|(_, passed)| *passed);
     let mut lines = String::new();
     for (name, passed) in checks {
-        let (mark, word) = if passed { ('+', "ok") } else { ('-', "failed") };
+        let (mark, word) = if *passed { ('+', "ok") } else { ('-', "failed") };
         lines.extend([format!("[{mark}]{name} {word}\n")]);
     }
     let status = if ready {
