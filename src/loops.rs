@@ -1,25 +1,33 @@
 //! How the controllers are wired: which stream wakes which, and what happens to what is gone.
 //!
-//! It decides no step of an object; that is asked of `domain` by the controllers themselves.
+//! The caches fill on every replica; controllers begin once this one leads. It decides no step of an object; that is asked of `domain` by the controllers themselves.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crds::{PostgreSQLInstance, PostgreSQLTenant};
 use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt};
-use kube::runtime::reflector;
-use kube::runtime::{Controller, controller};
+use futures::stream::BoxStream;
+use futures::{FutureExt, Stream, StreamExt};
+use kube::Resource;
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::{Controller, controller, reflector, watcher};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::controllers::context::Context;
 use crate::controllers::settled::Settled;
 use crate::controllers::{instance, tenant};
+use crate::leader::Leading;
+use crate::metrics::queue::Key;
 use crate::view::Guarded;
 use crate::watches::{self, InstanceWake};
 
 /// Instances worked on at once.
 pub(crate) const INSTANCES_AT_ONCE: u16 = 4;
+/// Longer than nobody leads after a leader died.
+const WITHOUT_LEADER: Duration = Duration::from_secs(60);
 /// Retained records marked at once.
 const DEPARTURES_AT_ONCE: usize = 2;
 
@@ -35,6 +43,7 @@ pub(crate) struct Loop {
     pub(crate) context: Arc<Context>,
     pub(crate) settled: Arc<Settled>,
     pub(crate) stop: CancellationToken,
+    pub(crate) leading: Leading,
 }
 
 impl Loop {
@@ -56,12 +65,12 @@ impl Loop {
             listed,
             gone,
         );
-        let objects = watched.inspect(move |object| {
-            if let Ok(instance) = object {
-                // The receiver lives as long as the process; a closed one means that it is ending.
-                let _sent = seen.send(instance.clone());
-            }
-        });
+        let followed = following(
+            watched,
+            reader.clone(),
+            self.leading.clone(),
+            self.stop.clone(),
+        );
         let secrets = watches::admin_secrets(
             client,
             self.context.cluster.namespace(),
@@ -74,15 +83,34 @@ impl Loop {
         let left = received(left).filter_map(move |name| {
             futures::future::ready(watches::instance_named(&view, &settled, &name))
         });
-        Controller::for_stream(objects, reader)
-            .with_config(controller::Config::default().concurrency(INSTANCES_AT_ONCE))
-            .reconcile_on(secrets.boxed())
-            .reconcile_on(left.boxed())
-            .reconcile_on(rotated.boxed())
-            .graceful_shutdown_on(self.stop.cancelled_owned())
-            .run(instance::reconcile, never, self.context)
-            .for_each(|_| futures::future::ready(()))
-            .boxed()
+        let (stop, leading, context) = (self.stop, self.leading, self.context);
+        async move {
+            let Some(objects) = followed.await else {
+                return;
+            };
+            let objects = objects.inspect(move |object| {
+                if let Ok(instance) = object {
+                    // The receiver lives as long as the process; a closed one means that it is ending.
+                    let _sent = seen.send(instance.clone());
+                }
+            });
+            let gate = leading.clone();
+            let objects = changes(&context, instance::CONTROLLER, objects);
+            let controller = Controller::for_stream(objects, reader)
+                .with_config(controller::Config::default().concurrency(INSTANCES_AT_ONCE))
+                .reconcile_on(noted(&context, instance::CONTROLLER, secrets))
+                .reconcile_on(noted(&context, instance::CONTROLLER, left))
+                .reconcile_on(noted(&context, instance::CONTROLLER, rotated))
+                .graceful_shutdown_on(stop.cancelled_owned())
+                .run(
+                    gated(gate, instance::CONTROLLER, instance::reconcile),
+                    never,
+                    context,
+                )
+                .for_each(|_| futures::future::ready(()));
+            leading.gate(controller).await;
+        }
+        .boxed()
     }
 
     /// Tenants: woken by themselves, their Instance, their ExternalSecret, and other authorities to publish.
@@ -116,29 +144,153 @@ impl Loop {
         let trust = &self.context.deployment.trust;
         let rotated = watches::all_tenants(trust, Arc::clone(&view), Arc::clone(&self.settled));
         let external = watches::external_secrets(client.clone(), view, self.settled);
-        Controller::for_stream(
-            watches::objects::<PostgreSQLTenant>(client, (writer, reader.clone()), listed, gone),
-            reader,
-        )
-        .with_config(controller::Config::default().concurrency(concurrency))
-        .reconcile_on(changed.boxed())
-        .reconcile_on(vanished.boxed())
-        .reconcile_on(external.boxed())
-        .reconcile_on(rotated.boxed())
-        .graceful_shutdown_on(self.stop.cancelled_owned())
-        .run(tenant::reconcile, never, self.context)
-        .for_each(|_| futures::future::ready(()))
+        let watched =
+            watches::objects::<PostgreSQLTenant>(client, (writer, reader.clone()), listed, gone);
+        let followed = following(
+            watched,
+            reader.clone(),
+            self.leading.clone(),
+            self.stop.clone(),
+        );
+        let (stop, leading, context) = (self.stop, self.leading, self.context);
+        async move {
+            let Some(objects) = followed.await else {
+                return;
+            };
+            let gate = leading.clone();
+            let objects = changes(&context, tenant::CONTROLLER, objects);
+            let controller = Controller::for_stream(objects, reader)
+                .with_config(controller::Config::default().concurrency(concurrency))
+                .reconcile_on(noted(&context, tenant::CONTROLLER, changed))
+                .reconcile_on(noted(&context, tenant::CONTROLLER, vanished))
+                .reconcile_on(noted(&context, tenant::CONTROLLER, external))
+                .reconcile_on(noted(&context, tenant::CONTROLLER, rotated))
+                .graceful_shutdown_on(stop.cancelled_owned())
+                .run(
+                    gated(gate, tenant::CONTROLLER, tenant::reconcile),
+                    never,
+                    context,
+                )
+                .for_each(|_| futures::future::ready(()));
+            leading.gate(controller).await;
+        }
+        .boxed()
+    }
+}
+
+type Seen<K> = Result<Guarded<K>, watcher::Error>;
+
+/// Fills the cache until this replica leads; then everything that is cached, and what the watch brings. `None` if `stop` came
+/// first.
+async fn following<K>(
+    watched: impl Stream<Item = Seen<K>> + Send + 'static,
+    reader: reflector::Store<Guarded<K>>,
+    leading: Leading,
+    stop: CancellationToken,
+) -> Option<BoxStream<'static, Seen<K>>>
+where
+    K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
+{
+    let mut watched = watched.boxed();
+    let filling = async { while watched.next().await.is_some() {} };
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => return None,
+        () = leading.acquired() => {}
+        () = filling => return None,
+    }
+    let cached = reader.state().into_iter();
+    let cached = cached.map(|object| Ok(Guarded::clone(&object)));
+    Some(futures::stream::iter(cached).chain(watched).boxed())
+}
+
+/// Counts what the watch brings as wakes.
+fn changes<K>(
+    context: &Arc<Context>,
+    controller: &'static str,
+    objects: impl Stream<Item = Seen<K>> + Send + 'static,
+) -> BoxStream<'static, Seen<K>>
+where
+    K: Resource<DynamicType = ()>,
+{
+    let metrics = Arc::clone(&context.metrics);
+    let note = move |object: &Seen<K>| {
+        if let Ok(object) = object {
+            metrics.woken(controller, key_of(object));
+        }
+    };
+    objects.inspect(note).boxed()
+}
+
+/// Counts what a trigger brings as wakes.
+fn noted<K>(
+    context: &Arc<Context>,
+    controller: &'static str,
+    woken: impl Stream<Item = ObjectRef<Guarded<K>>> + Send + 'static,
+) -> BoxStream<'static, ObjectRef<Guarded<K>>>
+where
+    K: Resource<DynamicType = ()> + 'static,
+{
+    let metrics = Arc::clone(&context.metrics);
+    let note = move |object: &ObjectRef<Guarded<K>>| {
+        let namespace = object.namespace.clone().unwrap_or_default();
+        metrics.woken(controller, (namespace, object.name.clone()));
+    };
+    woken.inspect(note).boxed()
+}
+
+fn key_of<K: Resource>(object: &K) -> Key {
+    let meta = object.meta();
+    let text = |part: &Option<String>| part.clone().unwrap_or_default();
+    (text(&meta.namespace), text(&meta.name))
+}
+
+/// A reconcile that goes on only while this replica leads, looked at before each of its steps: the runtime runs it as a task of
+/// its own, which a dropped controller does not end in the middle of a step.
+fn gated<K, F>(
+    leading: Leading,
+    controller: &'static str,
+    reconcile: impl Fn(Arc<Guarded<K>>, Arc<Context>) -> F,
+) -> impl Fn(Arc<Guarded<K>>, Arc<Context>) -> BoxFuture<'static, F::Output>
+where
+    K: Resource<DynamicType = ()>,
+    F: Future<Output: Send> + Send + 'static,
+{
+    move |object, context| {
+        let working = context.metrics.working(controller, key_of(&*object));
+        let (leading, round) = (leading.clone(), reconcile(object, context));
+        async move {
+            let ended = leading.gate(round).await;
+            drop(working);
+            ended
+        }
         .boxed()
     }
 }
 
 /// Tenants that are gone: their row is marked, and their Instance is told.
+///
+/// One that went while nobody led would be forgotten; so the last ones that this replica saw before it led are looked at too.
 pub(crate) fn departures(
     context: Arc<Context>,
-    gone: Receiver<PostgreSQLTenant>,
+    mut gone: Receiver<PostgreSQLTenant>,
+    leading: Leading,
 ) -> BoxFuture<'static, ()> {
-    received(gone)
-        .for_each_concurrent(DEPARTURES_AT_ONCE, move |tenant| {
+    async move {
+        let mut recent = VecDeque::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = leading.acquired() => break,
+                Some(tenant) = gone.recv() => {
+                    recent.retain(|(when, _): &(Instant, _)| when.elapsed() < WITHOUT_LEADER);
+                    recent.push_back((Instant::now(), tenant));
+                }
+            }
+        }
+        let recent = recent.into_iter().map(|(_, tenant)| tenant);
+        let all = futures::stream::iter(recent).chain(received(gone));
+        let marked = all.for_each_concurrent(DEPARTURES_AT_ONCE, |tenant| {
             let context = Arc::clone(&context);
             async move {
                 tenant::departed::forget(&context, &tenant);
@@ -147,8 +299,10 @@ pub(crate) fn departures(
                 // Only now: its Instance may be waiting for it, and takes the connection away.
                 let _sent = context.instances_to_check.send(tenant.spec.instance_ref);
             }
-        })
-        .boxed()
+        });
+        leading.gate(marked).await;
+    }
+    .boxed()
 }
 
 fn received<T: Send + 'static>(

@@ -1,6 +1,6 @@
 //! `tenantry run`: builds every part, starts them, and stops them in order. The only composition root.
 //!
-//! Order of a stop: not ready → no new rounds, those under way end → requests end → exit. It decides nothing else.
+//! Order of a stop: not ready → no new rounds, those under way end → the lease is given back → requests end → exit. It decides nothing else.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,27 +11,38 @@ use crds::{PostgreSQLInstance, PostgreSQLTenant};
 use domain::tenancy::endpoint::AddressPolicy;
 use domain::tenancy::failure::Failure;
 use domain::tenancy::tenant::SecretLayout;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use kube::Client;
+use kube::client::ClientBuilder;
 use kube::runtime::reflector;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::kubernetes::Cluster;
 use crate::adapters::kubernetes::events::Events;
+use crate::adapters::kubernetes::lease::ClusterLease;
 use crate::adapters::openbao::{Auth, OpenBao, OpenBaoConfigError, OpenBaoSettings};
 use crate::adapters::postgres::{Postgres, PostgresSettings};
 use crate::adapters::projection::{Projections, Store, StoreKind};
+use crate::adapters::serving::SelfSigned;
 use crate::cli::{self, OpenBaoAuth, OpenBaoOptions, RunOptions};
 use crate::controllers::backoff::Backoff;
 use crate::controllers::context::{Context, Deployment};
 use crate::controllers::credentials::Credentials;
 use crate::controllers::settled::Settled;
 use crate::controllers::{instance, tenant};
+use crate::heartbeat::Heartbeat;
 use crate::http::{self, Health};
+use crate::leader::{self, Elector, Leading, Lost, Times};
 use crate::loops::{INSTANCES_AT_ONCE, Loop, departures};
 use crate::metrics::Metrics;
+use crate::metrics::requests::CountRequests;
+use crate::serving::{self, BeginError, SelfSignedPair};
 use crate::view::{Guarded, View};
 
+/// How often the authorities for PostgreSQL are looked at.
+const TRUST_INTERVAL: Duration = Duration::from_secs(10);
 /// No call to the API server may take longer.
 const API_DEADLINE: Duration = Duration::from_secs(10);
 /// No request to OpenBao may take longer.
@@ -52,8 +63,24 @@ pub enum RunError {
     /// The serving pair is missing or wrong; the message names the file.
     #[error("--tls-cert-file, --tls-key-file: {0}")]
     ServingPair(#[from] certs::LoadError),
-    /// The serving pair cannot be served with.
-    #[error("--tls-cert-file, --tls-key-file: the pair cannot be used")]
+    /// The self-signed pair could not be found or made.
+    #[error("--self-signed: {0}")]
+    SelfSigned(#[from] BeginError),
+    /// An authority would end before what it signs.
+    #[error(
+        "--self-signed-authority-lifetime must be at least twice --self-signed-certificate-lifetime, and that more than nothing"
+    )]
+    Lifetimes,
+    /// Two replicas could lead at once.
+    #[error(
+        "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline, and that longer than 1.2 times --leader-elect-retry-period"
+    )]
+    ElectionTimes,
+    /// Another replica may lead now. As with controller-runtime, the process ends, and begins anew with an empty memory.
+    #[error("the leader's lease was lost: {0}")]
+    Lost(#[from] Lost),
+    /// TLS cannot be served.
+    #[error("the TLS configuration cannot be used")]
     ServerConfig(#[source] rustls::Error),
     /// The PostgreSQL trust bundle is missing or wrong.
     #[error("--postgres-ca-file: {0}")]
@@ -106,16 +133,25 @@ pub fn run(options: RunOptions) -> Result<(), RunError> {
 
 async fn serve(options: RunOptions) -> Result<(), RunError> {
     let grace = options.serving.shutdown_grace;
-    let parts = Parts::build(&options).await?;
-    let stop = parts.context.stop.clone();
+    let mut parts = Parts::build(&options).await?;
+    let (stop, loops_ended) = (parts.context.stop.clone(), CancellationToken::new());
     let stopping = Arc::new(AtomicBool::new(false));
-    tokio::spawn(certs::watch(
-        Arc::clone(&parts.certificate),
-        certs::DEFAULT_INTERVAL,
-        stop.clone().cancelled_owned(),
-    ));
+    if let Some(upkeep) = parts.upkeep.take() {
+        tokio::spawn(upkeep(stop.clone()));
+    }
     let trust = Arc::clone(&parts.context.deployment.trust);
-    tokio::spawn(trust.follow(certs::DEFAULT_INTERVAL));
+    tokio::spawn(trust.follow(TRUST_INTERVAL));
+    let elector = parts.elector.take();
+    let until = loops_ended.clone().cancelled_owned();
+    let mut election = tokio::spawn(async {
+        match elector {
+            Some(elector) => elector.run(until).await,
+            None => {
+                until.await;
+                Ok(())
+            }
+        }
+    });
     let handle = axum_server::Handle::new();
     let server = tokio::spawn(https(
         &options,
@@ -134,11 +170,22 @@ async fn serve(options: RunOptions) -> Result<(), RunError> {
             Err(_) => Err(RunError::Ended("the HTTPS server")),
         },
         _ = &mut loops => Err(RunError::Ended("the reconcile loops")),
+        ended = &mut election => match ended {
+            Ok(Err(lost)) => Err(RunError::Lost(lost)),
+            _ => Err(RunError::Ended("the leader election")),
+        },
     };
     stopping.store(true, Ordering::Relaxed);
     stop.cancel();
-    if ended.is_ok() && tokio::time::timeout(grace, loops).await.is_err() {
+    if ended.is_ok() && tokio::time::timeout(grace, &mut loops).await.is_err() {
         tracing::warn!("rounds were still under way at the end of the grace time");
+    }
+    loops.abort();
+    // Only now: while rounds are under way, nobody else may begin.
+    loops_ended.cancel();
+    if !election.is_finished() {
+        // It has a deadline of its own, and nothing to say that it did not log.
+        let _released = election.await;
     }
     handle.graceful_shutdown(Some(LAST_REQUESTS));
     let closed = async {
@@ -179,6 +226,15 @@ fn https(
     let health = Health {
         view: Arc::clone(&parts.context.view),
         certificate: Arc::clone(&parts.certificate),
+        trusted: parts.trusted.clone(),
+        heartbeat: parts.heartbeat.clone(),
+        leading: (
+            options
+                .election
+                .leader_elect
+                .then(|| options.election.leader_elect_resource_name.clone()),
+            parts.leading.clone(),
+        ),
         metrics: Arc::clone(&parts.context.metrics),
         stopping,
     };
@@ -208,6 +264,12 @@ fn https(
 /// Everything that is built at start.
 struct Parts {
     certificate: Arc<certs::CertStore>,
+    /// Keeps the certificate up, until told to stop.
+    upkeep: Option<Upkeep>,
+    trusted: Option<Arc<AtomicBool>>,
+    elector: Option<Elector<ClusterLease>>,
+    leading: Leading,
+    heartbeat: Heartbeat,
     context: Arc<Context>,
     settled: Arc<Settled>,
     tenants: reflector::store::Writer<Guarded<PostgreSQLTenant>>,
@@ -219,11 +281,6 @@ struct Parts {
 
 impl Parts {
     async fn build(options: &RunOptions) -> Result<Self, RunError> {
-        let pair = certs::PairFiles {
-            certificate: options.serving.tls_cert_file.clone(),
-            key: options.serving.tls_key_file.clone(),
-        };
-        let certificate = Arc::new(certs::CertStore::load(pair)?);
         let ca_file = options.postgres.postgres_ca_file.as_deref();
         let trust = Arc::new(certs::Trust::load(ca_file)?);
         let openbao = OpenBao::new(openbao_settings(&options.openbao))?;
@@ -233,7 +290,14 @@ impl Parts {
             .namespace
             .clone()
             .unwrap_or_else(|| config.default_namespace.clone());
-        let client = Client::try_from(config).map_err(RunError::Client)?;
+        let metrics = Arc::new(Metrics::new());
+        let counted = CountRequests::new(Arc::clone(&metrics), &config.cluster_url);
+        let client = ClientBuilder::try_from(config)
+            .map_err(RunError::Client)?
+            .with_layer(&counted)
+            .build();
+        let (certificate, trusted, upkeep) = serving(options, &client, &namespace).await?;
+        let (elector, leading) = election(options, &client, &namespace)?;
         let cluster = Cluster::new(client.clone(), namespace, API_DEADLINE);
         let deployment = Deployment {
             cluster_uid: cluster.uid().await.map_err(RunError::Cluster)?,
@@ -252,7 +316,7 @@ impl Parts {
             cluster,
             postgres: Postgres::new(PostgresSettings::new(trust)),
             openbao,
-            metrics: Arc::new(Metrics::new()),
+            metrics,
             view: Arc::new(View::new(tenant_reader.clone(), instance_reader.clone())),
             credentials: Credentials::default(),
             backoff: Backoff::new(options.loops.resync_interval),
@@ -263,6 +327,11 @@ impl Parts {
         });
         Ok(Self {
             certificate,
+            upkeep: Some(upkeep),
+            trusted,
+            elector,
+            leading,
+            heartbeat: Heartbeat::default(),
             context,
             settled,
             tenants,
@@ -285,12 +354,14 @@ impl Parts {
         let (tell_departure, departed) = mpsc::unbounded_channel();
         let (tell_vanishing, vanished) = mpsc::unbounded_channel();
         let (tell_change, changed) = mpsc::unbounded_channel();
-        let departures = departures(Arc::clone(&self.context), departed);
+        let departures = departures(Arc::clone(&self.context), departed, self.leading.clone());
+        let heartbeat = self.heartbeat;
         let (context, settled) = (self.context, self.settled);
         let instances = Loop {
             context: Arc::clone(&context),
             settled: Arc::clone(&settled),
             stop: stop.clone(),
+            leading: self.leading.clone(),
         }
         .instances(
             (self.instances, self.instance_reader),
@@ -301,6 +372,7 @@ impl Parts {
             context,
             settled,
             stop: stop.clone(),
+            leading: self.leading,
         }
         .tenants(
             (self.tenants, self.tenant_reader),
@@ -312,9 +384,90 @@ impl Parts {
             tokio::select! {
                 _ended = futures::future::join(instances, tenants) => {}
                 () = departures => {}
+                () = heartbeat.beat() => {}
             }
         }
     }
+}
+
+/// Follows the serving pair until the token is cancelled.
+type Upkeep = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
+
+/// The serving pair, whether it is trusted if that is ours to arrange, and its upkeep.
+async fn serving(
+    options: &RunOptions,
+    client: &Client,
+    namespace: &str,
+) -> Result<(Arc<certs::CertStore>, Option<Arc<AtomicBool>>, Upkeep), RunError> {
+    let events = Events::new(client.clone());
+    if !options.self_signed.self_signed {
+        let pair = certs::PairFiles {
+            certificate: options.serving.tls_cert_file.clone().unwrap_or_default(),
+            key: options.serving.tls_key_file.clone().unwrap_or_default(),
+        };
+        let store = Arc::new(certs::CertStore::load(pair)?);
+        let followed = Arc::clone(&store);
+        let interval = options.serving.tls_reload_interval;
+        let upkeep = move |stop| serving::follow_files(followed, events, interval, stop).boxed();
+        return Ok((store, None, Box::new(upkeep)));
+    }
+    let options = &options.self_signed;
+    let service = &options.self_signed_service;
+    let mut names = vec![
+        format!("{service}.{namespace}.svc"),
+        format!("{service}.{namespace}"),
+        service.clone(),
+    ];
+    names.extend(options.self_signed_name.iter().cloned());
+    let wishes = certs::upkeep::Wishes {
+        names,
+        authority: options.self_signed_authority_lifetime,
+        pair: options.self_signed_certificate_lifetime,
+    };
+    if !wishes.is_consistent() {
+        return Err(RunError::Lifetimes);
+    }
+    let kept = SelfSigned::new(
+        client.clone(),
+        namespace,
+        (
+            &options.self_signed_secret,
+            options.webhook_configuration.as_deref(),
+        ),
+        wishes,
+        API_DEADLINE,
+    );
+    let pair = SelfSignedPair::begin(kept, events).await?;
+    let (store, trusted) = (Arc::clone(&pair.store), Arc::clone(&pair.trusted));
+    let interval = options.self_signed_interval;
+    let upkeep = move |stop| pair.keep_up(interval, stop).boxed();
+    Ok((store, Some(trusted), Box::new(upkeep)))
+}
+
+/// The election, if there is one.
+fn election(
+    options: &RunOptions,
+    client: &Client,
+    default_namespace: &str,
+) -> Result<(Option<Elector<ClusterLease>>, Leading), RunError> {
+    let options = &options.election;
+    if !options.leader_elect {
+        return Ok((None, Leading::always()));
+    }
+    let times = Times {
+        lease: options.leader_elect_lease_duration,
+        renew: options.leader_elect_renew_deadline,
+        retry: options.leader_elect_retry_period,
+    };
+    if !times.is_consistent() {
+        return Err(RunError::ElectionTimes);
+    }
+    let namespace = options.leader_elect_resource_namespace.as_deref();
+    let namespace = namespace.unwrap_or(default_namespace);
+    let name = &options.leader_elect_resource_name;
+    let lease = ClusterLease::new(client.clone(), namespace, name, times.renew);
+    let (elector, leading) = Elector::new(lease, leader::identity(), times);
+    Ok((Some(elector), leading))
 }
 
 /// OpenBao's settings from its flags, for every command that speaks to it.

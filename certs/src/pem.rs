@@ -5,11 +5,16 @@
 
 use std::io;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rustls::InconsistentKeys;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls_pemfile::Item;
+
+/// Characters per line of base64 in PEM (RFC 7468).
+const LINE: usize = 64;
 
 /// Why a PEM text is not what its reader needs. Names neither file nor content; the caller adds the file.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +103,20 @@ pub(crate) fn pair(
         }
         other => PemError::UnusableKey(other),
     })
+}
+
+/// The PEM text of a certificate.
+pub(crate) fn certificate_text(certificate: &CertificateDer<'_>) -> String {
+    let mut text = String::from("-----BEGIN CERTIFICATE-----\n");
+    let mut rest = STANDARD.encode(certificate);
+    while !rest.is_empty() {
+        let tail = rest.split_off(rest.len().min(LINE));
+        text.push_str(&rest);
+        text.push('\n');
+        rest = tail;
+    }
+    text.push_str("-----END CERTIFICATE-----\n");
+    text
 }
 
 fn items(pem: &[u8]) -> Result<Vec<Item>, PemError> {

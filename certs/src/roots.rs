@@ -9,15 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
 
 use crate::pem::{self, PemError};
-
-/// Characters per line of base64 in PEM (RFC 7468).
-const PEM_LINE: usize = 64;
 
 /// The authorities in force; cheap to clone.
 #[derive(Clone)]
@@ -85,7 +79,7 @@ impl Roots {
         let mut anchors = RootCertStore::empty();
         let mut bundle = String::new();
         for (index, certificate) in certificates.into_iter().enumerate() {
-            write_pem(&mut bundle, &certificate);
+            bundle.push_str(&pem::certificate_text(&certificate));
             anchors
                 .add(certificate)
                 .map_err(|source| PemError::Certificate {
@@ -134,16 +128,4 @@ impl fmt::Debug for Roots {
             .field("authorities", &self.anchors.len())
             .finish_non_exhaustive()
     }
-}
-
-fn write_pem(text: &mut String, certificate: &CertificateDer<'_>) {
-    text.push_str("-----BEGIN CERTIFICATE-----\n");
-    let mut rest = STANDARD.encode(certificate);
-    while !rest.is_empty() {
-        let tail = rest.split_off(rest.len().min(PEM_LINE));
-        text.push_str(&rest);
-        text.push('\n');
-        rest = tail;
-    }
-    text.push_str("-----END CERTIFICATE-----\n");
 }

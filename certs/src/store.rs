@@ -16,7 +16,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::CertificateDer;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use secrecy::{ExposeSecret, SecretSlice};
+use secrecy::{ExposeSecret, SecretSlice, SecretString};
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
@@ -25,7 +25,7 @@ use crate::pem::{self, PemError};
 /// Reads of a pair that changes under the reader before giving up until the next poll.
 const READ_ATTEMPTS: usize = 3;
 
-/// Where the serving pair lies: usually `tls.crt` and `tls.key` of a mounted Secret.
+/// Where the serving pair lies, which errors name: usually `tls.crt` and `tls.key` of a mounted Secret.
 #[derive(Clone, Debug)]
 pub struct PairFiles {
     /// The certificate, followed by its intermediates, in PEM form.
@@ -120,6 +120,7 @@ pub struct LoadState {
 
 /// The serving pair, as rustls asks for it on each handshake.
 pub struct CertStore {
+    /// Files, or what a pair that is handed over is called.
     files: PairFiles,
     provider: Arc<CryptoProvider>,
     current: ArcSwap<Serving>,
@@ -139,6 +140,15 @@ struct Serving {
 struct PairBytes {
     certificate: Vec<u8>,
     key: SecretSlice<u8>,
+}
+
+impl PairBytes {
+    fn of(certificate: &str, key: &SecretString) -> Self {
+        Self {
+            certificate: certificate.as_bytes().to_vec(),
+            key: key.expose_secret().as_bytes().to_vec().into(),
+        }
+    }
 }
 
 impl PartialEq for PairBytes {
@@ -162,8 +172,25 @@ impl CertStore {
     ///
     /// Any [`LoadError`]: without a pair that works there is nothing to serve with.
     pub fn load(files: PairFiles) -> Result<Self, LoadError> {
-        let provider = crate::provider();
         let bytes = read(&files)?;
+        Self::holding(files, bytes)
+    }
+
+    /// Begins with a pair that is handed over, in PEM form; `names` is what errors call it. No file is read.
+    ///
+    /// # Errors
+    ///
+    /// As [`CertStore::load`].
+    pub fn handed(
+        names: PairFiles,
+        certificate: &str,
+        key: &SecretString,
+    ) -> Result<Self, LoadError> {
+        Self::holding(names, PairBytes::of(certificate, key))
+    }
+
+    fn holding(files: PairFiles, bytes: PairBytes) -> Result<Self, LoadError> {
+        let provider = crate::provider();
         let (key, not_after) = certify(&files, &bytes, &provider, SystemTime::now())?;
         Ok(Self {
             files,
@@ -187,6 +214,16 @@ impl CertStore {
             Ok(bytes) => bytes,
             Err(error) => return self.refuse(error, None),
         };
+        self.offered(bytes)
+    }
+
+    /// Takes a pair that is handed over into force if it is usable.
+    pub fn offer(&self, certificate: &str, key: &SecretString) -> Reload {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.offered(PairBytes::of(certificate, key))
+    }
+
+    fn offered(&self, bytes: PairBytes) -> Reload {
         if bytes == self.current.load().bytes {
             self.remember(None);
             return Reload::Unchanged;

@@ -12,13 +12,16 @@ use tokio::time::sleep;
 
 use crate::store::{CertStore, Reload};
 
-/// How often the files are looked at unless told otherwise.
-pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
-
 /// Looks at the files of `store` after each `interval` until `stop` completes (for example a cancelled token).
 ///
-/// A change is logged once; a fault that stays the same is only counted.
-pub async fn watch(store: Arc<CertStore>, interval: Duration, stop: impl Future<Output = ()>) {
+/// A change is logged once; a fault that stays the same is only counted. `refused` hears each new fault, in words that are safe
+/// to show.
+pub async fn watch(
+    store: Arc<CertStore>,
+    interval: Duration,
+    stop: impl Future<Output = ()>,
+    mut refused: impl FnMut(String),
+) {
     let mut stop = pin!(stop);
     loop {
         tokio::select! {
@@ -29,7 +32,16 @@ pub async fn watch(store: Arc<CertStore>, interval: Duration, stop: impl Future<
         let looked = Arc::clone(&store);
         // Files on a network volume may block.
         match tokio::task::spawn_blocking(move || looked.reload()).await {
-            Ok(outcome) => report(&outcome),
+            Ok(outcome) => {
+                report(&outcome);
+                if let Reload::Refused {
+                    error,
+                    repeated: false,
+                } = &outcome
+                {
+                    refused(chain(error));
+                }
+            }
             Err(error) => {
                 tracing::error!(%error, "the look at the serving certificate did not end");
             }
@@ -37,7 +49,8 @@ pub async fn watch(store: Arc<CertStore>, interval: Duration, stop: impl Future<
     }
 }
 
-fn report(outcome: &Reload) {
+/// Logs what a look or an offer led to.
+pub fn report(outcome: &Reload) {
     match outcome {
         Reload::Replaced { not_after } => {
             let seconds = not_after

@@ -268,12 +268,14 @@ async fn the_watch_takes_a_swapped_pair_into_force_for_new_clients_keeps_bad_one
     let store = volume.store();
     let server = serve(server_config(store.clone(), OldestTls::default()).unwrap()).await;
     let (stop, stopped) = oneshot::channel::<()>();
+    let (tell, told) = std::sync::mpsc::channel();
     let watching = tokio::spawn(certs::watch(
         store.clone(),
         Duration::from_millis(10),
         async {
             stopped.await.ok();
         },
+        move |words| tell.send(words).unwrap(),
     ));
     assert_eq!(&shown(server, &[]).await.0, one.certificate.der());
 
@@ -288,6 +290,10 @@ async fn the_watch_takes_a_swapped_pair_into_force_for_new_clients_keeps_bad_one
     volume.swap_to(&three);
     until(|| store.load_state().replacements == 2).await;
     assert_eq!(&shown(server, &[]).await.0, three.certificate.der());
+
+    let words: Vec<String> = told.try_iter().collect();
+    assert_eq!(words.len(), 1, "one fault is told once: {words:?}");
+    assert!(words[0].contains("does not belong"), "{words:?}");
 
     stop.send(()).unwrap();
     tokio::time::timeout(Duration::from_secs(10), watching)

@@ -6,3 +6,4 @@ pub mod kubernetes;
 pub mod openbao;
 pub mod postgres;
 pub mod projection;
+pub mod serving;

@@ -12,6 +12,8 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use crate::heartbeat::Heartbeat;
+use crate::leader::Leading;
 use crate::metrics::{Format, Metrics};
 use crate::view::View;
 
@@ -22,6 +24,12 @@ pub struct Health {
     pub view: Arc<View>,
     /// Serving certificate.
     pub certificate: Arc<certs::CertStore>,
+    /// Whether the API server was told to trust it, if that is this process's to do.
+    pub trusted: Option<Arc<AtomicBool>>,
+    /// The loops' heartbeat.
+    pub heartbeat: Heartbeat,
+    /// The Lease that is led by, if there is an election, and whether this process leads.
+    pub leading: (Option<String>, Leading),
     /// Metrics.
     pub metrics: Arc<Metrics>,
     /// Set once SIGTERM arrived.
@@ -29,14 +37,16 @@ pub struct Health {
 }
 
 impl Health {
-    fn checks(&self) -> [(&'static str, bool); 3] {
+    fn checks(&self) -> [(&'static str, bool); 4] {
+        let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
         [
+            ("ca-bundle", self.trusted.as_ref().is_none_or(is_set)),
             ("caches-synced", self.view.is_synced()),
             (
                 "serving-certificate",
                 !self.certificate.is_expired(SystemTime::now()),
             ),
-            ("not-stopping", !self.stopping.load(Ordering::Relaxed)),
+            ("not-stopping", !is_set(&self.stopping)),
         ]
     }
 }
@@ -44,19 +54,31 @@ impl Health {
 /// `/livez`, `/readyz`, `/healthz`, `/metrics`.
 pub fn router(health: Health) -> Router {
     Router::new()
-        .route("/livez", get(async || "ok"))
-        .route("/healthz", get(async || "ok"))
+        .route("/livez", get(livez))
+        .route("/healthz", get(livez))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
         .with_state(health)
 }
 
+async fn livez(State(health): State<Health>) -> Response {
+    listed(&[("loops-heartbeat", health.heartbeat.is_alive())])
+}
+
 async fn readyz(State(health): State<Health>) -> Response {
-    let checks = health.checks();
+    listed(&health.checks())
+}
+
+/// Every check by name; 503 if one failed.
+fn listed(checks: &[(&str, bool)]) -> Response {
     let ready = checks.iter().all(|(_, passed)| *passed);
     let mut lines = String::new();
     for (name, passed) in checks {
-        let (mark, word) = if passed { ('+', "ok") } else { ('-', "failed") };
+        let (mark, word) = if *passed {
+            ('+', "ok")
+        } else {
+            ('-', "failed")
+        };
         lines.extend([format!("[{mark}]{name} {word}\n")]);
     }
     let status = if ready {
@@ -81,15 +103,17 @@ async fn metrics(State(health): State<Health>, headers: HeaderMap) -> Response {
             .metrics
             .undecodable(controller, i64::try_from(count).unwrap_or(i64::MAX));
     }
+    health.metrics.queues();
+    if let (Some(lease), leading) = &health.leading {
+        health.metrics.leader(lease, leading.is_valid());
+    }
     let state = health.certificate.load_state();
     let expires = health
         .certificate
         .not_after()
         .duration_since(UNIX_EPOCH)
         .map_or(0.0, |since| since.as_secs_f64());
-    health
-        .metrics
-        .certificate(expires, state.reads, state.errors);
+    health.metrics.certificate(expires, state);
     let accept = headers
         .get(header::ACCEPT)
         .and_then(|accept| accept.to_str().ok());

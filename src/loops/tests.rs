@@ -41,7 +41,7 @@ async fn a_tenant_that_is_gone_is_forgotten_and_its_instance_is_told() {
         drop(tell);
         let ended = tokio::time::timeout(
             Duration::from_secs(5),
-            departures(Arc::clone(&ctx), gone_ones),
+            departures(Arc::clone(&ctx), gone_ones, Leading::always()),
         );
         // The channel's end ends nothing but the wait for more.
         ended.await.unwrap();

@@ -70,6 +70,11 @@ impl Events {
         }
     }
 
+    /// Warns about something that is no object of ours, such as this process's certificate.
+    pub async fn warn(&self, about: &ObjectReference, reason: &str, text: &str) {
+        self.publish(about, EventType::Warning, reason, text).await;
+    }
+
     /// Drops what was said of an object, so that the same notice is news again.
     pub fn forget(&self, uid: &Uid) {
         if let Ok(mut noticed) = self.noticed.lock() {

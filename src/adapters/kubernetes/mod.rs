@@ -5,6 +5,7 @@
 
 pub mod events;
 pub(in crate::adapters) mod failure;
+pub mod lease;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -337,7 +338,7 @@ pub fn is_held<K: ResourceExt>(object: &K) -> bool {
     object.finalizers().iter().any(|name| name == FINALIZER)
 }
 
-fn writer() -> PatchParams {
+pub(in crate::adapters) fn writer() -> PatchParams {
     PatchParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
         ..PatchParams::default()
