@@ -18,7 +18,7 @@ use kube::runtime::reflector;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use self::replica::{Upkeep, election, serving};
+use self::replica::{Upkeep, election, serving, serving_files};
 use crate::adapters::kubernetes::Cluster;
 use crate::adapters::kubernetes::events::Events;
 use crate::adapters::kubernetes::lease::ClusterLease;
@@ -278,6 +278,7 @@ struct Parts {
 
 impl Parts {
     async fn build(options: &RunOptions) -> Result<Self, RunError> {
+        let files = serving_files(options)?;
         let ca_file = options.postgres.postgres_ca_file.as_deref();
         let trust = Arc::new(certs::Trust::load(ca_file)?);
         let openbao = OpenBao::new(openbao_settings(&options.openbao))?;
@@ -293,7 +294,7 @@ impl Parts {
             .map_err(RunError::Client)?
             .with_layer(&counted)
             .build();
-        let (certificate, trusted, upkeep) = serving(options, &client, &namespace).await?;
+        let (certificate, trusted, upkeep) = serving(options, files, &client, &namespace).await?;
         let (elector, leading) = election(options, &client, &namespace)?;
         let cluster = Cluster::new(client.clone(), namespace, API_DEADLINE);
         let deployment = Deployment {

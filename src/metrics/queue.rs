@@ -66,11 +66,10 @@ impl Queue {
     #[must_use]
     pub fn state(&self) -> State {
         let books = self.books();
+        let now = Instant::now();
         let ages = || {
-            books
-                .working
-                .values()
-                .map(|begun| begun.elapsed().as_secs_f64())
+            let begun = books.working.values();
+            begun.map(|begun| now.saturating_duration_since(*begun).as_secs_f64())
         };
         State {
             depth: books.waiting.len(),
