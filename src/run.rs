@@ -2,6 +2,8 @@
 //!
 //! Order of a stop: not ready → no new rounds, those under way end → the lease is given back → requests end → exit. It decides nothing else.
 
+mod replica;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,21 +13,18 @@ use crds::{PostgreSQLInstance, PostgreSQLTenant};
 use domain::tenancy::endpoint::AddressPolicy;
 use domain::tenancy::failure::Failure;
 use domain::tenancy::tenant::SecretLayout;
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use kube::Client;
 use kube::client::ClientBuilder;
 use kube::runtime::reflector;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use self::replica::{Upkeep, election, serving};
 use crate::adapters::kubernetes::Cluster;
 use crate::adapters::kubernetes::events::Events;
 use crate::adapters::kubernetes::lease::ClusterLease;
 use crate::adapters::openbao::{Auth, OpenBao, OpenBaoConfigError, OpenBaoSettings};
 use crate::adapters::postgres::{Postgres, PostgresSettings};
 use crate::adapters::projection::{Projections, Store, StoreKind};
-use crate::adapters::serving::SelfSigned;
 use crate::cli::{self, OpenBaoAuth, RunOptions};
 use crate::controllers::backoff::Backoff;
 use crate::controllers::context::{Context, Deployment};
@@ -34,11 +33,11 @@ use crate::controllers::settled::Settled;
 use crate::controllers::{instance, tenant};
 use crate::heartbeat::Heartbeat;
 use crate::http::{self, Health};
-use crate::leader::{self, Elector, Leading, Lost, Times};
+use crate::leader::{Elector, Leading, Lost};
 use crate::loops::{INSTANCES_AT_ONCE, Loop, departures};
 use crate::metrics::Metrics;
 use crate::metrics::requests::CountRequests;
-use crate::serving::{self, BeginError, SelfSignedPair};
+use crate::serving::BeginError;
 use crate::view::{Guarded, View};
 
 /// No call to the API server may take longer.
@@ -140,13 +139,11 @@ async fn serve(options: RunOptions) -> Result<(), RunError> {
     let elector = parts.elector.take();
     let until = loops_ended.clone().cancelled_owned();
     let mut election = tokio::spawn(async {
-        match elector {
-            Some(elector) => elector.run(until).await,
-            None => {
-                until.await;
-                Ok(())
-            }
+        if let Some(elector) = elector {
+            return elector.run(until).await;
         }
+        until.await;
+        Ok(())
     });
     let handle = axum_server::Handle::new();
     let server = tokio::spawn(https(
@@ -387,86 +384,6 @@ impl Parts {
             }
         }
     }
-}
-
-/// Follows the serving pair until the token is cancelled.
-type Upkeep = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
-
-/// The serving pair, whether it is trusted if that is ours to arrange, and its upkeep.
-async fn serving(
-    options: &RunOptions,
-    client: &Client,
-    namespace: &str,
-) -> Result<(Arc<certs::CertStore>, Option<Arc<AtomicBool>>, Upkeep), RunError> {
-    let events = Events::new(client.clone());
-    if !options.self_signed.self_signed {
-        let pair = certs::PairFiles {
-            certificate: options.serving.tls_cert_file.clone().unwrap_or_default(),
-            key: options.serving.tls_key_file.clone().unwrap_or_default(),
-        };
-        let store = Arc::new(certs::CertStore::load(pair)?);
-        let followed = Arc::clone(&store);
-        let interval = options.serving.tls_reload_interval;
-        let upkeep = move |stop| serving::follow_files(followed, events, interval, stop).boxed();
-        return Ok((store, None, Box::new(upkeep)));
-    }
-    let options = &options.self_signed;
-    let service = &options.self_signed_service;
-    let mut names = vec![
-        format!("{service}.{namespace}.svc"),
-        format!("{service}.{namespace}"),
-        service.clone(),
-    ];
-    names.extend(options.self_signed_name.iter().cloned());
-    let wishes = certs::upkeep::Wishes {
-        names,
-        authority: options.self_signed_authority_lifetime,
-        pair: options.self_signed_certificate_lifetime,
-    };
-    if !wishes.is_consistent() {
-        return Err(RunError::Lifetimes);
-    }
-    let kept = SelfSigned::new(
-        client.clone(),
-        namespace,
-        (
-            &options.self_signed_secret,
-            options.webhook_configuration.as_deref(),
-        ),
-        wishes,
-        API_DEADLINE,
-    );
-    let pair = SelfSignedPair::begin(kept, events).await?;
-    let (store, trusted) = (Arc::clone(&pair.store), Arc::clone(&pair.trusted));
-    let interval = options.self_signed_interval;
-    let upkeep = move |stop| pair.keep_up(interval, stop).boxed();
-    Ok((store, Some(trusted), Box::new(upkeep)))
-}
-
-/// The election, if there is one.
-fn election(
-    options: &RunOptions,
-    client: &Client,
-    default_namespace: &str,
-) -> Result<(Option<Elector<ClusterLease>>, Leading), RunError> {
-    let options = &options.election;
-    if !options.leader_elect {
-        return Ok((None, Leading::always()));
-    }
-    let times = Times {
-        lease: options.leader_elect_lease_duration,
-        renew: options.leader_elect_renew_deadline,
-        retry: options.leader_elect_retry_period,
-    };
-    if !times.is_consistent() {
-        return Err(RunError::ElectionTimes);
-    }
-    let namespace = options.leader_elect_resource_namespace.as_deref();
-    let namespace = namespace.unwrap_or(default_namespace);
-    let name = &options.leader_elect_resource_name;
-    let lease = ClusterLease::new(client.clone(), namespace, name, times.renew);
-    let (elector, leading) = Elector::new(lease, leader::identity(), times);
-    Ok((Some(elector), leading))
 }
 
 fn openbao_settings(options: &RunOptions) -> OpenBaoSettings {

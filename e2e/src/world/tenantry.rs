@@ -362,6 +362,7 @@ pub fn trusting(authorities: &[u8]) -> Result<reqwest::Client> {
     let authorities = reqwest::Certificate::from_pem_bundle(authorities)?;
     Ok(reqwest::Client::builder()
         .tls_certs_only(authorities)
+        .pool_max_idle_per_host(0)
         .timeout(Duration::from_secs(30))
         .build()?)
 }
