@@ -73,6 +73,7 @@ async fn die(plans: Vec<Plan>) {
     }
 
     let mut doomed = doomed::Doomed::start(&mut world, &plans).await;
+    instance_round(&world).await;
     for plan in &plans {
         let (tenants, name) = (world.tenants(), plan.name());
         tenants
@@ -104,6 +105,19 @@ async fn die(plans: Vec<Plan>) {
     for plan in plans.iter().filter(|plan| is_retained(**plan)) {
         finds_the_retained_record(&world, *plan).await;
     }
+}
+
+/// The Instance's round, which begins with the process, marks whatever it finds left behind: it ends before anybody leaves.
+async fn instance_round(world: &World) {
+    let series = "controller_runtime_reconcile_total{controller=\"postgresqlinstance\"";
+    until(SOON, "the Instance's first round ended", async || {
+        let (_, text) = world.tenantry.get("/metrics").await?;
+        let ended = |line: &str| line.starts_with(series) && !line.ends_with(" 0");
+        ensure!(text.lines().any(ended), "no round yet");
+        Ok(())
+    })
+    .await
+    .unwrap();
 }
 
 fn manifest(world: &World, plan: Plan) -> String {
