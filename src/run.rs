@@ -19,9 +19,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use self::replica::{Upkeep, election, serving, serving_files};
-use crate::adapters::kubernetes::Cluster;
 use crate::adapters::kubernetes::events::Events;
 use crate::adapters::kubernetes::lease::ClusterLease;
+use crate::adapters::kubernetes::{Cluster, DEADLINE};
 use crate::adapters::openbao::{Auth, OpenBao, OpenBaoConfigError, OpenBaoSettings};
 use crate::adapters::postgres::{Postgres, PostgresSettings};
 use crate::adapters::projection::{Projections, Store, StoreKind};
@@ -42,8 +42,6 @@ use crate::view::{Guarded, View};
 
 /// How often the authorities for PostgreSQL are looked at.
 const TRUST_INTERVAL: Duration = Duration::from_secs(10);
-/// No call to the API server may take longer.
-const API_DEADLINE: Duration = Duration::from_secs(10);
 /// No request to OpenBao may take longer.
 const OPENBAO_DEADLINE: Duration = Duration::from_secs(5);
 /// A client must have sent its first request this long after it connected.
@@ -296,7 +294,7 @@ impl Parts {
             .build();
         let (certificate, trusted, upkeep) = serving(options, files, &client, &namespace).await?;
         let (elector, leading) = election(options, &client, &namespace)?;
-        let cluster = Cluster::new(client.clone(), namespace, API_DEADLINE);
+        let cluster = Cluster::new(client.clone(), namespace, DEADLINE);
         let deployment = Deployment {
             cluster_uid: cluster.uid().await.map_err(RunError::Cluster)?,
             layout: layout(options),
@@ -310,7 +308,7 @@ impl Parts {
         let (instances_to_check, to_check) = mpsc::unbounded_channel();
         let context = Arc::new(Context {
             events: Events::new(client.clone()),
-            projections: Projections::new(client, API_DEADLINE),
+            projections: Projections::new(client, DEADLINE),
             cluster,
             postgres: Postgres::new(PostgresSettings::new(trust)),
             openbao,

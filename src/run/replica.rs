@@ -10,7 +10,8 @@ use futures::future::BoxFuture;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
-use super::{API_DEADLINE, RunError};
+use super::RunError;
+use crate::adapters::kubernetes::DEADLINE;
 use crate::adapters::kubernetes::events::Events;
 use crate::adapters::kubernetes::lease::ClusterLease;
 use crate::adapters::serving::SelfSigned;
@@ -73,7 +74,7 @@ pub(super) async fn serving(
             options.webhook_configuration.as_deref(),
         ),
         wishes,
-        API_DEADLINE,
+        DEADLINE,
     );
     let pair = SelfSignedPair::begin(kept, events).await?;
     let (store, trusted) = (Arc::clone(&pair.store), Arc::clone(&pair.trusted));
