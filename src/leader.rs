@@ -90,6 +90,13 @@ impl Leading {
         Self(None)
     }
 
+    /// Of an election that the holder of the other end decides.
+    #[cfg(test)]
+    pub(crate) fn undecided() -> (watch::Sender<Option<Instant>>, Self) {
+        let (until, leading) = watch::channel(None);
+        (until, Self(Some(leading)))
+    }
+
     /// True while the lease is ours by this process's clock.
     #[must_use]
     pub fn is_valid(&self) -> bool {

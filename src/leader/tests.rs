@@ -238,7 +238,8 @@ async fn a_holder_whose_lease_another_one_took_or_somebody_deleted_stops_at_its_
                 *lease = None;
             }
         }
-        let lost = running.await.unwrap().unwrap_err();
+        let ended = tokio::time::timeout(QUICK.lease * 4, running).await;
+        let lost = ended.expect("it leads on").unwrap().unwrap_err();
         assert_eq!(
             lost.to_string(),
             "another replica has it, or it was deleted"

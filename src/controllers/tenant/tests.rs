@@ -93,6 +93,30 @@ async fn an_observation_that_was_stale_is_made_anew_from_the_object_as_it_is_now
 }
 
 #[tokio::test]
+async fn what_was_seen_before_the_object_changed_is_not_believed_after_it() {
+    let objects = Objects::new(&[(TENANT, tenant())]);
+    let lost = std::sync::atomic::AtomicBool::new(true);
+    let mut stage = Stage::new(move |asked| {
+        let first = asked.line.starts_with("PATCH")
+            && lost.swap(false, std::sync::atomic::Ordering::Relaxed);
+        if first {
+            return status(409, "Conflict");
+        }
+        objects.answer(asked)
+    });
+    stage.cache(instance());
+    look(&stage).await;
+    assert_eq!(stage.count(&format!("GET {TENANT}")), 2);
+    assert_eq!(stage.count(&external_secret()), 2);
+}
+
+/// The question for the Tenant's ExternalSecret.
+fn external_secret() -> String {
+    let name = domain::tenancy::names::derived_secret_name("shared", "app");
+    format!("GET /apis/external-secrets.io/v1/namespaces/team-a/externalsecrets/{name}")
+}
+
+#[tokio::test]
 async fn no_round_begins_once_the_process_is_asked_to_end() {
     for (cancels, written) in [(false, 2), (true, 1)] {
         let objects = Objects::new(&[(TENANT, going())]);
