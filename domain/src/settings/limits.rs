@@ -31,6 +31,10 @@ pub struct Limits {
     pub settings_depth: usize,
     /// Comparisons of one value with one schema node while one document is validated or walked.
     pub steps: usize,
+    /// Schema nodes and document levels that one walk may stand in at once; it bounds the stack.
+    pub walk_depth: usize,
+    /// Violations of one document that are reported.
+    pub violations: usize,
 }
 
 impl Limits {
@@ -49,6 +53,8 @@ impl Limits {
         settings_bytes: 384 * 1024,
         settings_depth: 64,
         steps: 1_000_000,
+        walk_depth: 512,
+        violations: 1_000,
     };
 }
 

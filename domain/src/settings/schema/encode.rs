@@ -10,8 +10,12 @@ use super::node::{
     TextRules,
 };
 
-/// Writes a node; `keep` says whether an extension is written.
-pub fn encode(node: &Node, keep: &dyn Fn(&str) -> bool) -> Value {
+/// What is written of an extension, if anything.
+pub type Keep<'a> = &'a dyn Fn(&str, &Value) -> Option<Value>;
+
+/// Writes a node; `keep` says what is written of an extension.
+#[must_use]
+pub fn encode(node: &Node, keep: Keep<'_>) -> Value {
     let mut writer = Writer {
         keywords: Map::new(),
         keep,
@@ -22,7 +26,7 @@ pub fn encode(node: &Node, keep: &dyn Fn(&str) -> bool) -> Value {
 
 struct Writer<'a> {
     keywords: Map<String, Value>,
-    keep: &'a dyn Fn(&str) -> bool,
+    keep: Keep<'a>,
 }
 
 impl Writer<'_> {
@@ -65,9 +69,8 @@ impl Writer<'_> {
 
     fn node(&mut self, node: &Node) {
         for (key, value) in &node.extensions.0 {
-            if (self.keep)(key) {
-                self.put(key, value.clone());
-            }
+            let kept = (self.keep)(key, value);
+            self.put_if(key, kept);
         }
         if let Some(notes) = &node.notes {
             self.notes(notes);

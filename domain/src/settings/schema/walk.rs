@@ -43,6 +43,52 @@ impl Node {
         }
     }
 
+    /// Calls `visit` with each child and each entry of `definitions`, and with its place, such as `properties.db`.
+    pub(super) fn each_placed_child(&self, visit: &mut dyn FnMut(&str, &Self)) {
+        if let Some(object) = &self.object {
+            for (key, node) in object.properties.iter().flatten() {
+                visit(&format!("properties.{key}"), node);
+            }
+            for (key, (_, node)) in object.patterns.iter().flatten() {
+                visit(&format!("patternProperties.{key}"), node);
+            }
+            if let Some(Additional::Schema(node)) = &object.additional {
+                visit("additionalProperties", node);
+            }
+            for (key, dependency) in object.dependencies.iter().flatten() {
+                if let Dependency::Schema(node) = dependency {
+                    visit(&format!("dependencies.{key}"), node);
+                }
+            }
+        }
+        if let Some(list) = &self.list {
+            match &list.items {
+                Some(Items::One(node)) => visit("items", node),
+                Some(Items::Tuple(nodes)) => each_numbered("items", nodes, visit),
+                None => {}
+            }
+            if let Some(Additional::Schema(node)) = &list.additional {
+                visit("additionalItems", node);
+            }
+        }
+        if let Some(branches) = &self.branches {
+            each_numbered("allOf", &branches.all_of, visit);
+            each_numbered("anyOf", &branches.any_of, visit);
+            each_numbered("oneOf", &branches.one_of, visit);
+            if let Some(node) = &branches.not {
+                visit("not", node);
+            }
+        }
+        for (key, node) in self
+            .notes
+            .iter()
+            .filter_map(|notes| notes.definitions.as_ref())
+            .flatten()
+        {
+            visit(&format!("definitions.{key}"), node);
+        }
+    }
+
     /// Calls `visit` with each child, in the same order, until it fails.
     pub(super) fn try_each_child_mut<E>(
         &mut self,
@@ -89,5 +135,11 @@ impl Node {
             branches.not.iter_mut().try_for_each(|node| visit(node))?;
         }
         Ok(())
+    }
+}
+
+fn each_numbered(keyword: &str, nodes: &[Node], visit: &mut dyn FnMut(&str, &Node)) {
+    for (position, node) in nodes.iter().enumerate() {
+        visit(&format!("{keyword}.{position}"), node);
     }
 }
