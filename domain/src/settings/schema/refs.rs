@@ -237,6 +237,7 @@ fn recursive<'a>(definitions: &'a Nodes, limits: &Limits) -> Result<Vec<&'a str>
     let mut search = Search {
         edges: BTreeMap::new(),
         order: BTreeMap::new(),
+        heights: BTreeMap::new(),
         open: Vec::new(),
         recursive: BTreeSet::new(),
         limits,
@@ -297,6 +298,8 @@ fn referred<'a>(
 struct Search<'a, 'l> {
     edges: BTreeMap<&'a str, BTreeSet<&'a str>>,
     order: BTreeMap<&'a str, usize>,
+    /// Steps of the longest chain below a definition whose circle is known; a circle is one step.
+    heights: BTreeMap<&'a str, usize>,
     open: Vec<&'a str>,
     recursive: BTreeSet<&'a str>,
     limits: &'l Limits,
@@ -327,19 +330,33 @@ impl<'a> Search<'a, '_> {
             }
         }
         if lowest == own {
-            self.conclude(name, targets.contains(&name));
+            self.conclude(name, targets.contains(&name))?;
         }
         Ok(lowest)
     }
 
     /// The definitions above this one on the stack form a circle with it.
-    fn conclude(&mut self, name: &'a str, refers_to_itself: bool) {
-        let Some(position) = self.open.iter().position(|open| *open == name) else {
-            return;
-        };
+    fn conclude(&mut self, name: &'a str, refers_to_itself: bool) -> Result<(), ReferenceError> {
+        let position = self
+            .open
+            .iter()
+            .position(|open| *open == name)
+            .unwrap_or_default();
         let circle = self.open.split_off(position);
+        let targets = circle
+            .iter()
+            .filter_map(|name| self.edges.get(name))
+            .flatten();
+        let below = targets.filter_map(|target| self.heights.get(target)).max();
+        let height = below.map_or(0, |below| below + 1);
+        if height > self.limits.reference_depth {
+            return Err(ReferenceError::TooDeep(self.limits.reference_depth));
+        }
+        self.heights
+            .extend(circle.iter().map(|name| (*name, height)));
         if circle.len() > 1 || refers_to_itself {
             self.recursive.extend(circle);
         }
+        Ok(())
     }
 }

@@ -1,0 +1,1 @@
+//! The validator against a second implementation.
