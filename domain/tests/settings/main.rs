@@ -8,6 +8,7 @@
 )]
 
 mod dialect;
+mod form;
 mod hostile;
 mod loading;
 mod oracle;

@@ -64,7 +64,7 @@ pub fn load(text: &str, limits: &Limits) -> Result<Value, LoadError> {
             enforce_alias_anchor_ratio: false,
         },
         alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: limits.file_nodes.saturating_mul(3),
+            max_total_replayed_events: limits.file_nodes,
             max_replay_stack_depth: limits.file_depth,
         },
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
