@@ -15,9 +15,9 @@ pub enum Path<'a> {
     /// The document itself.
     Root,
     /// A key of the object at the parent.
-    Key(&'a Path<'a>, &'a str),
+    Key(&'a Self, &'a str),
     /// An element of the list at the parent.
-    Index(&'a Path<'a>, usize),
+    Index(&'a Self, usize),
 }
 
 impl<'a> Path<'a> {

@@ -33,8 +33,12 @@ pub fn check(schema: &Schema, old: &Value, new: &Value, limits: &Limits) -> Vec<
 /// what a document without any value would lose.
 #[must_use]
 pub fn frozen_places(schema: &Schema, applied: &Value, limits: &Limits) -> Vec<String> {
-    let walk = Walk::run(schema, applied, &Value::Null, limits, |path| path.pointer());
+    let walk = Walk::run(schema, applied, &Value::Null, limits, pointer);
     walk.changed.into_iter().collect()
+}
+
+fn pointer(path: &Path<'_>) -> String {
+    path.pointer()
 }
 
 fn frozen(path: String) -> Violation {

@@ -135,10 +135,10 @@ fn opened(node: &mut Value) {
     for (keyword, value) in keywords.iter_mut() {
         match (keyword.as_str(), value) {
             ("properties" | "patternProperties" | "dependencies", Value::Object(nodes)) => {
-                nodes.values_mut().for_each(opened)
+                nodes.values_mut().for_each(opened);
             }
             ("allOf" | "anyOf" | "oneOf" | "items", Value::Array(nodes)) => {
-                nodes.iter_mut().for_each(opened)
+                nodes.iter_mut().for_each(opened);
             }
             ("items" | "not" | "additionalProperties", node) => opened(node),
             _ => {}

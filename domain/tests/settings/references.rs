@@ -1,7 +1,7 @@
 //! Section 3.1, step 3: `$ref`.
 
 use domain::settings::limits::Limits;
-use domain::settings::schema::{DecodeError, ReferenceError, Schema, SchemaError, decode, open};
+use domain::settings::schema::{DecodeError, ReferenceError, SchemaError, decode, open};
 use serde_json::{Value, json};
 
 use crate::{LIMITS, closed, is_valid, violations};
@@ -209,20 +209,19 @@ fn every_node_of_a_closed_schema_has_a_number_of_its_own() {
         "definitions": {"r": {"type": "object", "properties": {"r": {"$ref": "#/definitions/r"}}}},
     }));
     let mut seen = Vec::new();
-    fn walk(schema: &Schema, node: &domain::settings::schema::Node, seen: &mut Vec<u32>) {
-        seen.push(node.id.0);
-        for child in node.properties().values() {
-            walk(schema, child, seen);
-        }
-        for position in 0..2 {
-            if let Some(child) = node.item(position) {
-                walk(schema, child, seen);
-            }
-        }
-    }
     for tree in schema.trees() {
-        walk(&schema, tree, &mut seen);
+        collect_numbers(tree, &mut seen);
     }
     seen.sort_unstable();
     assert_eq!(seen, (0..schema.nodes()).collect::<Vec<_>>());
+}
+
+fn collect_numbers(node: &domain::settings::schema::Node, seen: &mut Vec<u32>) {
+    seen.push(node.id.0);
+    for child in node.properties().values() {
+        collect_numbers(child, seen);
+    }
+    for child in (0..2).filter_map(|position| node.item(position)) {
+        collect_numbers(child, seen);
+    }
 }

@@ -85,12 +85,15 @@ pub fn link(mut root: Node, limits: &Limits) -> Result<OpenSchema, ReferenceErro
             .get_or_insert_with(Box::<Notes>::default)
             .definitions = Some(resolved);
     }
-    let mut linked = linker.linked;
-    for (place, body) in linked.iter_mut().zip(bodies) {
+    let mut table = linker.linked;
+    for (place, body) in table.iter_mut().zip(bodies) {
         *place = body;
     }
-    fill_marked(&mut linked, recursive.len());
-    Ok(OpenSchema { root, linked })
+    fill_marked(&mut table, recursive.len());
+    Ok(OpenSchema {
+        root,
+        linked: table,
+    })
 }
 
 /// Entries behind the `named` ones are references with marks of their own: each becomes the definition that it leads to, with
