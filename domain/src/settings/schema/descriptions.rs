@@ -1,0 +1,56 @@
+//! Russian descriptions for the form: `doc-ru-settings.yaml` as a map from place to text (section 3.5).
+//!
+//! The file repeats the property tree with `description` texts only. It never affects validation, so whatever else it
+//! holds is ignored.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// The texts of a file by the JSON pointer of the schema node they describe, such as `/properties/db/properties/size`; the
+/// root's pointer is empty.
+#[must_use]
+pub fn descriptions(document: &Value) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    visit(document, &mut String::new(), &mut found);
+    found
+}
+
+/// Recursion ends with the document, which was loaded within a depth.
+fn visit(node: &Value, pointer: &mut String, found: &mut BTreeMap<String, String>) {
+    let Some(keywords) = node.as_object() else {
+        return;
+    };
+    if let Some(Value::String(text)) = keywords.get("description") {
+        found.insert(pointer.clone(), text.clone());
+    }
+    for (keyword, value) in keywords {
+        match (keyword.as_str(), value) {
+            (
+                "properties" | "patternProperties" | "definitions" | "dependencies",
+                Value::Object(nodes),
+            ) => {
+                for (name, node) in nodes {
+                    let step = format!("/{keyword}/{}", name.replace('~', "~0").replace('/', "~1"));
+                    below(node, &step, pointer, found);
+                }
+            }
+            ("allOf" | "anyOf" | "oneOf" | "items", Value::Array(nodes)) => {
+                for (position, node) in nodes.iter().enumerate() {
+                    below(node, &format!("/{keyword}/{position}"), pointer, found);
+                }
+            }
+            ("items" | "additionalProperties" | "additionalItems" | "not", node) => {
+                below(node, &format!("/{keyword}"), pointer, found);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn below(node: &Value, step: &str, pointer: &mut String, found: &mut BTreeMap<String, String>) {
+    let length = pointer.len();
+    pointer.push_str(step);
+    visit(node, pointer, found);
+    pointer.truncate(length);
+}
