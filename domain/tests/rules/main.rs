@@ -7,6 +7,7 @@
 )]
 
 mod compiling;
+mod costs;
 mod evaluating;
 mod hostile;
 mod parsers;
@@ -15,7 +16,6 @@ use domain::settings::rules::check::Container;
 use domain::settings::rules::compile::Rule;
 use domain::settings::rules::evaluate::{EvaluateError, Outcome, evaluate};
 use domain::settings::rules::limits::RuleLimits;
-use domain::settings::rules::values::convert;
 use serde_json::Value;
 
 /// The outcome in one word: `pass`, `fail`, `skip`, `limit`, `compile`, `eval`, `non_bool`.
@@ -32,8 +32,8 @@ fn outcome(expression: &str, own: &Value, old: Option<&Value>) -> &'static str {
     if rule.check(kinds.0, kinds.1).is_err() {
         return "compile";
     }
-    let (own, old) = (convert(own), old.map(convert));
-    match evaluate(&rule, &*own, old.as_deref()) {
+
+    match evaluate(&rule, own, old) {
         Ok(Outcome::Passed) => "pass",
         Ok(Outcome::Failed) => "fail",
         Ok(Outcome::NotApplicable) => "skip",

@@ -6,6 +6,8 @@
 //! | `a && b`, `a \|\| b` | operands exchanged | if both fail, the error of the first one counts; order cannot be seen otherwise |
 //! | a macro's range | a function | a map is gone through in the order of its keys, so that an outcome never depends on chance; for `all` and `exists` backwards, because the interpreter keeps the last error and the reference the first |
 //! | `matches` | a function | RE2's syntax, limits on what an expression may compile to, and a literal one is compiled once |
+//! | `==`, `!=`, `in` | functions | a container may lie in the document, see [`super::values`]; scalars are left as they are |
+//! | the whole | a function | what is no boolean is reduced to the name of its type |
 //! | `string` | a function | a double prints as in the reference (`1e+06`) |
 //!
 //! The rewritten names begin with `@`, which no rule can write. This file decides no outcome.
@@ -13,7 +15,6 @@
 use std::sync::{Arc, LazyLock};
 
 use cel_interpreter::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, operators};
-use cel_interpreter::common::traits::Indexer as _;
 use cel_interpreter::common::types::{
     CelBool, CelDouble, CelList, CelMap, CelString, DYN_TYPE, Kind, STRING_TYPE,
 };
@@ -22,12 +23,17 @@ use cel_interpreter::parser::Expression;
 use cel_interpreter::{Env, ExecutionError};
 
 use super::pattern::{PATTERN_TYPE, RulePattern};
+use super::values;
 
-const HAS: &str = "@has";
-const RANGE: &str = "@range";
-const BACKWARDS: &str = "@backwards";
-const MATCHES: &str = "@matches";
-const STRING: &str = "@string";
+pub(super) const HAS: &str = "@has";
+pub(super) const RANGE: &str = "@range";
+pub(super) const BACKWARDS: &str = "@backwards";
+pub(super) const MATCHES: &str = "@matches";
+pub(super) const STRING: &str = "@string";
+pub(super) const EQUALS: &str = "@equals";
+pub(super) const DIFFERS: &str = "@differs";
+pub(super) const CONTAINS: &str = "@contains";
+pub(super) const VERDICT: &str = "@verdict";
 /// Begins the variables that stand for literal regular expressions.
 const PATTERN: &str = "@pattern";
 
@@ -47,7 +53,11 @@ pub static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
         .and_then(|()| env.add_overload(BACKWARDS, BACKWARDS, vec![DYN_TYPE], backwards))
         .and_then(|()| env.add_overload(MATCHES, MATCHES, vec![STRING_TYPE, STRING_TYPE], matches))
         .and_then(|()| env.add_overload(MATCHES, PATTERN, vec![STRING_TYPE, PATTERN_TYPE], matches))
-        .and_then(|()| env.add_overload(STRING, STRING, vec![DYN_TYPE], string));
+        .and_then(|()| env.add_overload(STRING, STRING, vec![DYN_TYPE], string))
+        .and_then(|()| env.add_overload(EQUALS, EQUALS, vec![DYN_TYPE, DYN_TYPE], equals))
+        .and_then(|()| env.add_overload(DIFFERS, DIFFERS, vec![DYN_TYPE, DYN_TYPE], differs))
+        .and_then(|()| env.add_overload(CONTAINS, CONTAINS, vec![DYN_TYPE, DYN_TYPE], contains))
+        .and_then(|()| env.add_overload(VERDICT, VERDICT, vec![DYN_TYPE], verdict));
     debug_assert!(added.is_ok(), "names that begin with @ are ours alone");
     Arc::new(env)
 });
@@ -58,6 +68,8 @@ pub static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
 pub fn rewrite(expression: &mut Expression) -> Vec<RulePattern> {
     let mut patterns = Vec::new();
     rewrite_in(expression, &mut patterns);
+    let whole = std::mem::take(expression);
+    *expression = call(VERDICT, vec![whole]);
     patterns
 }
 
@@ -138,8 +150,20 @@ fn rewrite_call(call: &mut CallExpr, patterns: &mut Vec<RulePattern>) {
             }
         }
         "string" => STRING.clone_into(&mut call.func_name),
+        operators::EQUALS if !call.args.iter().any(is_scalar) => {
+            EQUALS.clone_into(&mut call.func_name);
+        }
+        operators::NOT_EQUALS if !call.args.iter().any(is_scalar) => {
+            DIFFERS.clone_into(&mut call.func_name);
+        }
+        operators::IN => CONTAINS.clone_into(&mut call.func_name),
         _ => {}
     }
+}
+
+/// A literal, which equals no container: the interpreter's own comparison is right.
+const fn is_scalar(expression: &Expression) -> bool {
+    matches!(expression.expr, Expr::Literal(_))
 }
 
 /// `@result && x` or `@result || x`: the step of `all` and `exists`.
@@ -171,59 +195,101 @@ fn no_overload(name: &str, arguments: &[CowVal<'_, '_>]) -> ExecutionError {
     ExecutionError::no_such_overload(name, types)
 }
 
+fn flag<'b, 'v>(flag: bool) -> CowVal<'b, 'v> {
+    CowVal::owned(CelBool::from(flag))
+}
+
 #[expect(clippy::needless_pass_by_value, reason = "the interpreter's signature")]
 fn has<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
     let [operand, field] = arguments.as_slice() else {
         return Err(no_overload(HAS, &arguments));
     };
-    let found = match operand.get_type().kind() {
-        Kind::Map => match operand
-            .downcast_ref::<CelMap>()
-            .map(|map| map.get(field.as_ref()))
-        {
-            Some(Err(ExecutionError::NoSuchKey(_))) | None => false,
-            Some(Err(error)) => return Err(error),
-            Some(Ok(_)) => true,
+    match (operand.get_type().kind(), operand.as_indexer()) {
+        (Kind::Map, Some(map)) => match map.get(field.as_ref()) {
+            Ok(_) => Ok(flag(true)),
+            Err(ExecutionError::NoSuchKey(_)) => Ok(flag(false)),
+            Err(error) => Err(error),
         },
-        Kind::List => return Err(no_overload("_._", &arguments)),
-        _ => false,
-    };
-    Ok(CowVal::owned(CelBool::from(found)))
+        (Kind::List, _) => Err(no_overload("_._", &arguments)),
+        _ => Ok(flag(false)),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the interpreter's signature")]
+fn equals<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+    match arguments.as_slice() {
+        [one, two] => Ok(flag(values::equal(one.as_ref(), two.as_ref()))),
+        _ => Err(no_overload(EQUALS, &arguments)),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the interpreter's signature")]
+fn differs<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+    match arguments.as_slice() {
+        [one, two] => Ok(flag(!values::equal(one.as_ref(), two.as_ref()))),
+        _ => Err(no_overload(DIFFERS, &arguments)),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the interpreter's signature")]
+fn contains<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+    match arguments.as_slice() {
+        [value, range] => values::contains(range.as_ref(), value.as_ref()).map(flag),
+        _ => Err(no_overload(CONTAINS, &arguments)),
+    }
+}
+
+fn verdict<'b, 'v>(mut arguments: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+    match arguments.pop() {
+        Some(said) if said.downcast_ref::<CelBool>().is_some() => Ok(said),
+        Some(other) => {
+            let name = other.get_type().name().to_owned();
+            Ok(CowVal::owned(CelString::from(name)))
+        }
+        None => Err(no_overload(VERDICT, &arguments)),
+    }
 }
 
 fn range<'b, 'v>(mut arguments: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
-    match (arguments.pop(), arguments.is_empty()) {
-        (Some(over), true) => Ok(match keys(&over) {
-            Some(keys) => CowVal::owned(CelList::from(keys)),
-            None => over,
-        }),
-        _ => Err(no_overload(RANGE, &arguments)),
+    match arguments.pop() {
+        Some(over) if over.get_type().kind() == Kind::Map => Ok(CowVal::owned(CelList::from(
+            elements(&over).unwrap_or_default(),
+        ))),
+        Some(over) => Ok(over),
+        None => Err(no_overload(RANGE, &arguments)),
     }
 }
 
 fn backwards<'b, 'v>(mut arguments: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
-    let (Some(over), true) = (arguments.pop(), arguments.is_empty()) else {
+    let Some(over) = arguments.pop() else {
         return Err(no_overload(BACKWARDS, &arguments));
     };
-    let mut items = match (keys(&over), over.downcast_ref::<CelList>()) {
-        (Some(keys), _) => keys,
-        (None, Some(list)) => list.inner().to_vec(),
-        (None, None) => return Ok(over),
-    };
-    items.reverse();
-    Ok(CowVal::owned(CelList::from(items)))
+    match elements(&over) {
+        Some(mut elements) => {
+            elements.reverse();
+            Ok(CowVal::owned(CelList::from(elements)))
+        }
+        None => Ok(over),
+    }
 }
 
-/// The keys of a map in their order, or nothing if the value is no map.
-fn keys<'v>(over: &CowVal<'_, 'v>) -> Option<Vec<Box<dyn Val + 'v>>> {
-    let map = over.downcast_ref::<CelMap>()?;
-    let mut keys: Vec<_> = map.inner().keys().collect();
-    keys.sort_unstable();
-    Some(
-        keys.into_iter()
-            .map(|key| key.inner().clone_as_boxed())
-            .collect(),
-    )
+/// The elements of a list, or the keys of a map in their order; nothing if the value has neither.
+fn elements<'v>(over: &CowVal<'_, 'v>) -> Option<Vec<Box<dyn Val + 'v>>> {
+    if let Some(map) = over.downcast_ref::<CelMap>() {
+        let mut keys: Vec<_> = map.inner().keys().collect();
+        keys.sort_unstable();
+        return Some(
+            keys.into_iter()
+                .map(|key| key.inner().clone_as_boxed())
+                .collect(),
+        );
+    }
+    let mut items = over.as_iterable()?.iter();
+    let mut elements = Vec::new();
+    while let Some(item) = items.next() {
+        elements.push(item.clone_as_boxed());
+    }
+    Some(elements)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the interpreter's signature")]
@@ -244,7 +310,7 @@ fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
         _ => return Err(no_overload(MATCHES, &arguments)),
     };
     found
-        .map(|found| CowVal::owned(CelBool::from(found)))
+        .map(flag)
         .map_err(|error| ExecutionError::function_error("matches", error))
 }
 

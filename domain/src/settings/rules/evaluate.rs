@@ -3,14 +3,16 @@
 //! The caller has bounded the cost ([`super::cost`]) and runs on a thread with enough stack. Texts of errors name types and
 //! functions, never values: settings may be nobody else's business.
 
-use cel_interpreter::common::value::{CowVal, Val};
+use cel_interpreter::common::value::CowVal;
 use cel_interpreter::context::VariableResolver;
 use cel_interpreter::{Context, ExecutionError, Value};
+use serde_json::Value as Json;
 use std::sync::Arc;
 
 use super::check::{OLD_SELF, SELF};
 use super::compile::Rule;
 use super::dialect::{self, ENV};
+use super::values::{Boxed, value};
 
 /// What a rule says of a value, when it says anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,22 +40,23 @@ pub enum EvaluateError {
 ///
 /// # Errors
 /// Everything that is neither true, false nor a missing key.
-pub fn evaluate<'d>(
-    rule: &Rule,
-    own: &'d (dyn Val + 'd),
-    old: Option<&'d (dyn Val + 'd)>,
-) -> Result<Outcome, EvaluateError> {
+pub fn evaluate(rule: &Rule, own: &Json, old: Option<&Json>) -> Result<Outcome, EvaluateError> {
     if rule.is_transition() && old.is_none() {
         return Ok(Outcome::NotApplicable);
     }
-    let names = Names { rule, own, old };
+    let names = Names {
+        rule,
+        own: value(own),
+        old: old.map(value),
+    };
     let mut context = Context::with_env(Arc::clone(&ENV));
     context.set_variable_resolver(&names);
     // Not `resolve_val`, which would be compiled into this crate, without optimisation and with huge frames in a debug build.
     match Value::resolve(rule.expression(), &context) {
         Ok(Value::Bool(true)) => Ok(Outcome::Passed),
         Ok(Value::Bool(false)) => Ok(Outcome::Failed),
-        Ok(result) => Err(EvaluateError::NotBoolean(value_type(&result))),
+        Ok(Value::String(name)) => Err(EvaluateError::NotBoolean(type_name(&name).to_owned())),
+        Ok(other) => Err(EvaluateError::NotBoolean(value_type(&other))),
         Err(error) if is_missing_key(&error) => Ok(Outcome::NotApplicable),
         Err(error) => Err(EvaluateError::Failed(describe(&error))),
     }
@@ -62,15 +65,15 @@ pub fn evaluate<'d>(
 /// What an expression finds under a name.
 struct Names<'d> {
     rule: &'d Rule,
-    own: &'d (dyn Val + 'd),
-    old: Option<&'d (dyn Val + 'd)>,
+    own: Boxed<'d>,
+    old: Option<Boxed<'d>>,
 }
 
 impl VariableResolver for Names<'_> {
     fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
         match variable {
-            SELF => Some(CowVal::Borrowed(self.own)),
-            OLD_SELF => self.old.map(CowVal::Borrowed),
+            SELF => Some(CowVal::Borrowed(self.own.as_ref())),
+            OLD_SELF => self.old.as_ref().map(|old| CowVal::Borrowed(old.as_ref())),
             other => {
                 let pattern = self.rule.patterns().get(dialect::pattern_number(other)?)?;
                 Some(CowVal::Borrowed(pattern))
@@ -120,7 +123,7 @@ fn describe(error: &ExecutionError) -> String {
         ExecutionError::UnsupportedIndex(index, _) => {
             format!("a list cannot be indexed by such a {}", value_type(index))
         }
-        ExecutionError::UnsupportedKeyType(key) => format!("a {} cannot be a key", value_type(key)),
+        ExecutionError::UnsupportedKeyType(_) => "such a value cannot be a key".to_owned(),
         ExecutionError::UnexpectedType { got, want } => {
             format!("a {} stands where {want} is needed", type_name(got))
         }

@@ -9,6 +9,7 @@
 
 pub mod check;
 pub mod compile;
+pub mod cost;
 pub mod dialect;
 pub mod evaluate;
 pub mod functions;

@@ -8,12 +8,16 @@ use std::sync::{Arc, OnceLock};
 use cel_interpreter::common::types::Type;
 use cel_interpreter::common::value::{StaticVal, Val};
 use regex::{Regex, RegexBuilder};
-use regex_syntax::hir::{Hir, HirKind};
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+use crate::settings::schema::re2;
 
 /// Bytes of one expression as written.
 pub const PATTERN_BYTES: usize = 1024;
+/// States of one expression's automaton.
+pub const STATES: u64 = 4_000;
 /// Bytes of one compiled expression.
-pub const COMPILED_BYTES: usize = 256 * 1024;
+const COMPILED_BYTES: usize = 512 * 1024;
 /// Groups in groups.
 const NEST: u32 = 50;
 /// Bytes of the search cache that one thread may fill.
@@ -45,21 +49,24 @@ pub struct RulePattern(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     source: Box<str>,
-    compiled: OnceLock<Result<Compiled, RulePatternError>>,
+    read: Result<Read, RulePatternError>,
+    compiled: OnceLock<Result<Regex, RulePatternError>>,
 }
 
+/// What is known of an expression before it is compiled.
 #[derive(Debug)]
-struct Compiled {
-    regex: Regex,
+struct Read {
+    translated: Box<str>,
     states: u64,
 }
 
 impl RulePattern {
-    /// Not yet compiled.
+    /// Reads the expression without compiling it.
     #[must_use]
     pub fn new(source: &str) -> Self {
         Self(Arc::new(Inner {
             source: source.into(),
+            read: read(source),
             compiled: OnceLock::new(),
         }))
     }
@@ -73,38 +80,55 @@ impl RulePattern {
     /// True if the expression matches somewhere in the text.
     ///
     /// # Errors
-    /// The expression does not compile.
+    /// The expression is none, or too big.
     pub fn is_match(&self, text: &str) -> Result<bool, RulePatternError> {
-        self.compiled()
-            .map(|compiled| compiled.regex.is_match(text))
+        let read = self.0.read.as_ref().map_err(Clone::clone)?;
+        let compiled = self.0.compiled.get_or_init(|| compile(&read.translated));
+        compiled
+            .as_ref()
+            .map(|regex| regex.is_match(text))
+            .map_err(Clone::clone)
     }
 
-    /// How many states the engine may have to follow per byte of text; at least one.
+    /// How many states the engine may have to follow for each byte of a text, at least one.
     ///
     /// # Errors
-    /// The expression does not compile.
+    /// The expression is none, or too big.
     pub fn states(&self) -> Result<u64, RulePatternError> {
-        self.compiled().map(|compiled| compiled.states)
-    }
-
-    fn compiled(&self) -> Result<&Compiled, RulePatternError> {
-        let compiled = self.0.compiled.get_or_init(|| compile(&self.0.source));
-        compiled.as_ref().map_err(Clone::clone)
+        self.0
+            .read
+            .as_ref()
+            .map(|read| read.states)
+            .map_err(Clone::clone)
     }
 }
 
-fn compile(source: &str) -> Result<Compiled, RulePatternError> {
+fn read(source: &str) -> Result<Read, RulePatternError> {
     if source.len() > PATTERN_BYTES {
         return Err(RulePatternError::TooLong {
             found: source.len(),
         });
     }
-    let hir = regex_syntax::ParserBuilder::new()
+    let syntax =
+        |error: &dyn std::fmt::Display| RulePatternError::Syntax(last_line(&error.to_string()));
+    let translated = re2::translate(source).map_err(|error| syntax(&error))?;
+    let tree = regex_syntax::ParserBuilder::new()
         .nest_limit(NEST)
         .build()
-        .parse(source)
-        .map_err(|error| RulePatternError::Syntax(last_line(&error.to_string())))?;
-    let regex = RegexBuilder::new(source)
+        .parse(&translated)
+        .map_err(|error| syntax(&error))?;
+    let states = states(&tree).max(1);
+    if states > STATES {
+        return Err(RulePatternError::TooBig);
+    }
+    Ok(Read {
+        translated: translated.into(),
+        states,
+    })
+}
+
+fn compile(translated: &str) -> Result<Regex, RulePatternError> {
+    RegexBuilder::new(translated)
         .size_limit(COMPILED_BYTES)
         .dfa_size_limit(CACHE)
         .nest_limit(NEST)
@@ -112,18 +136,14 @@ fn compile(source: &str) -> Result<Compiled, RulePatternError> {
         .map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => RulePatternError::TooBig,
             other => RulePatternError::Syntax(last_line(&other.to_string())),
-        })?;
-    Ok(Compiled {
-        regex,
-        states: states(&hir).max(1),
-    })
+        })
 }
 
 /// States of the automaton, in the order of magnitude: counted repetitions are copies of what they repeat.
 fn states(hir: &Hir) -> u64 {
     match hir.kind() {
         HirKind::Literal(literal) => literal.0.len() as u64,
-        HirKind::Class(regex_syntax::hir::Class::Unicode(class)) if !class.is_ascii() => {
+        HirKind::Class(Class::Unicode(class)) if !class.is_ascii() => {
             class.ranges().len() as u64 + 4
         }
         HirKind::Class(_) | HirKind::Empty | HirKind::Look(_) => 1,
