@@ -14,7 +14,7 @@ pub mod load;
 pub mod node;
 pub mod pattern;
 pub mod publish;
-mod re2;
+pub(in crate::settings) mod re2;
 pub mod refs;
 pub mod types;
 mod walk;
