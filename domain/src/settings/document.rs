@@ -15,9 +15,9 @@ pub enum Path<'a> {
     /// The document itself.
     Root,
     /// A key of the object at the parent.
-    Key(&'a Path<'a>, &'a str),
+    Key(&'a Self, &'a str),
     /// An element of the list at the parent.
-    Index(&'a Path<'a>, usize),
+    Index(&'a Self, usize),
 }
 
 impl<'a> Path<'a> {
@@ -32,6 +32,16 @@ impl<'a> Path<'a> {
     pub fn index(&'a self, position: usize) -> Self {
         Self::Index(self, position)
     }
+
+    /// The place as a JSON pointer, which tells a key with a dot from two keys.
+    #[must_use]
+    pub fn pointer(&self) -> String {
+        match self {
+            Self::Root => String::new(),
+            Self::Key(parent, key) => format!("{}/{}", parent.pointer(), token(key)),
+            Self::Index(parent, position) => format!("{}/{position}", parent.pointer()),
+        }
+    }
 }
 
 impl fmt::Display for Path<'_> {
@@ -43,6 +53,12 @@ impl fmt::Display for Path<'_> {
             Self::Index(parent, position) => write!(f, "{parent}[{position}]"),
         }
     }
+}
+
+/// A key as a step of a JSON pointer.
+#[must_use]
+pub fn token(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// The value at a list of keys; `None` where a key is missing or its parent is no object.
@@ -292,6 +308,8 @@ mod tests {
         assert_eq!(list.key("disk").to_string(), "pools[0].disk");
         assert_eq!(Path::Root.to_string(), "");
         assert_eq!(root.index(2).to_string(), "[2]");
+        assert_eq!(list.key("a/b").pointer(), "/pools/0/a~1b");
+        assert_eq!(Path::Root.pointer(), "");
     }
 
     #[test]

@@ -17,15 +17,7 @@ use crate::violation::{FieldPath, Kind, Violation};
 /// short by [`Limits::steps`].
 #[must_use]
 pub fn check(schema: &Schema, old: &Value, new: &Value, limits: &Limits) -> Vec<Violation> {
-    let mut walk = Walk {
-        schema,
-        here: Vec::new(),
-        changed: BTreeSet::new(),
-        steps: limits.steps,
-        depth: limits.walk_depth,
-        exhausted: false,
-    };
-    walk.visit(schema.root(), Some(old), Some(new), &Path::Root);
+    let walk = Walk::run(schema, old, new, limits, |path| path.to_string());
     let mut violations: Vec<Violation> = walk.changed.into_iter().map(frozen).collect();
     if walk.exhausted {
         violations.push(Violation::new(
@@ -35,6 +27,18 @@ pub fn check(schema: &Schema, old: &Value, new: &Value, limits: &Limits) -> Vec<
         ));
     }
     violations
+}
+
+/// The places, as JSON pointers, whose applied value may not change any more; what is below one is frozen with it. These are
+/// what a document without any value would lose.
+#[must_use]
+pub fn frozen_places(schema: &Schema, applied: &Value, limits: &Limits) -> Vec<String> {
+    let walk = Walk::run(schema, applied, &Value::Null, limits, pointer);
+    walk.changed.into_iter().collect()
+}
+
+fn pointer(path: &Path<'_>) -> String {
+    path.pointer()
 }
 
 fn frozen(path: String) -> Violation {
@@ -49,12 +53,33 @@ struct Walk<'s> {
     /// Nodes met for the pair of values in work: meeting one again adds nothing, and would never end in a cycle.
     here: Vec<NodeId>,
     changed: BTreeSet<String>,
+    write: fn(&Path<'_>) -> String,
     steps: usize,
     depth: usize,
     exhausted: bool,
 }
 
-impl Walk<'_> {
+impl<'s> Walk<'s> {
+    fn run(
+        schema: &'s Schema,
+        old: &Value,
+        new: &Value,
+        limits: &Limits,
+        write: fn(&Path<'_>) -> String,
+    ) -> Self {
+        let mut walk = Self {
+            schema,
+            here: Vec::new(),
+            changed: BTreeSet::new(),
+            write,
+            steps: limits.steps,
+            depth: limits.walk_depth,
+            exhausted: false,
+        };
+        walk.visit(schema.root(), Some(old), Some(new), &Path::Root);
+        walk
+    }
+
     fn visit(&mut self, node: &Node, old: Option<&Value>, new: Option<&Value>, path: &Path<'_>) {
         let (old, new) = (present(old), present(new));
         if old.is_none() && new.is_none() {
@@ -77,7 +102,7 @@ impl Walk<'_> {
         if node.extensions.is_immutable() {
             // The subtree is one value; no mark inside it counts.
             if old.is_some_and(|old| new.is_none_or(|new| !equal(old, new))) {
-                self.changed.insert(path.to_string());
+                self.changed.insert((self.write)(path));
             }
         } else {
             self.in_place(node, old, new, path);

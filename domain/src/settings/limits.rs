@@ -42,9 +42,9 @@ impl Limits {
     pub const DEFAULT: Self = Self {
         file_bytes: 1024 * 1024,
         file_nodes: 50_000,
-        file_depth: 160,
+        file_depth: 80,
         schema_nodes: 10_000,
-        schema_depth: 48,
+        schema_depth: 32,
         reference_depth: 16,
         pattern_bytes: 4 * 1024,
         pattern_compiled_bytes: 1024 * 1024,

@@ -8,6 +8,7 @@
 pub mod defaults;
 pub mod document;
 pub mod effective;
+pub mod form;
 pub mod grants;
 pub mod immutable;
 pub mod limits;

@@ -134,9 +134,10 @@ fn text(value: Option<&Value>) -> Option<String> {
         Value::Number(number) => {
             let real = super::document::real(number);
             #[allow(clippy::cast_possible_truncation)] // Checked to be whole and in range.
-            let text = match number.is_f64() && real.fract() == 0.0 && real.abs() < 1e15 {
-                true => (real as i64).to_string(),
-                false => number.to_string(),
+            let text = if number.is_f64() && real.fract() == 0.0 && real.abs() < 1e15 {
+                (real as i64).to_string()
+            } else {
+                number.to_string()
             };
             Some(text)
         }
@@ -181,7 +182,7 @@ pub fn unacknowledged<'c>(
         .filter(|confirmation| confirmation.impact == Impact::Destructive)
         .filter(|confirmation| {
             let entry = confirmation.entry();
-            !(has_entry(annotation, &entry) && !has_entry(old_annotation, &entry))
+            !has_entry(annotation, &entry) || has_entry(old_annotation, &entry)
         })
         .collect()
 }

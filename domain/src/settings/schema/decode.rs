@@ -470,13 +470,13 @@ impl Decoder {
     }
 
     fn count(&mut self, keywords: &Map<String, Value>, keyword: &str) -> Decoded<Option<u64>> {
-        let Some(number) = self.number(keywords, keyword)? else {
+        let Some(value) = present(keywords, keyword) else {
             return Ok(None);
         };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         // Checked to be whole and in range.
-        let whole = number.as_u64().or_else(|| {
-            number
+        let whole = value.as_u64().or_else(|| {
+            value
                 .as_f64()
                 .filter(|real| real.fract() == 0.0 && (0.0..9e15).contains(real))
                 .map(|real| real as u64)

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::settings::document::token;
+
 /// The texts of a file by the JSON pointer of the schema node they describe, such as `/properties/db/properties/size`; the
 /// root's pointer is empty.
 #[must_use]
@@ -31,7 +33,7 @@ fn visit(node: &Value, pointer: &mut String, found: &mut BTreeMap<String, String
                 Value::Object(nodes),
             ) => {
                 for (name, node) in nodes {
-                    let step = format!("/{keyword}/{}", name.replace('~', "~0").replace('/', "~1"));
+                    let step = format!("/{keyword}/{}", token(name));
                     below(node, &step, pointer, found);
                 }
             }

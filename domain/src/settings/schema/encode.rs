@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::settings::document::token;
+
 use super::node::{
     Additional, Branches, Dependency, Items, ListRules, Node, Notes, NumberRules, ObjectRules,
     TextRules,
@@ -76,7 +78,7 @@ impl Writer<'_> {
             self.notes(notes);
         }
         if let Some(reference) = &node.reference {
-            let name = reference.name().replace('~', "~0").replace('/', "~1");
+            let name = token(reference.name());
             self.put("$ref", format!("#/definitions/{name}"));
             return;
         }

@@ -88,7 +88,7 @@ fn inherit_text(child: &mut Option<Box<str>>, parent: Option<Box<str>>) {
 }
 
 fn inherit_map<V>(child: &mut Option<BTreeMap<String, V>>, parent: Option<BTreeMap<String, V>>) {
-    if let Some(parent) = parent {
+    if let Some(parent) = parent.filter(|parent| !parent.is_empty()) {
         inherit_entries(child.get_or_insert_with(BTreeMap::new), parent);
     }
 }

@@ -55,7 +55,7 @@ pub fn load(text: &str, limits: &Limits) -> Result<Value, LoadError> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: limits.file_depth,
-            flow_nesting_limit: limits.file_depth,
+            flow_nesting_limit: limits.file_depth.saturating_add(8),
             max_nodes: limits.file_nodes,
             max_events: limits.file_nodes.saturating_mul(3),
             max_recorded_anchor_events: limits.file_nodes.saturating_mul(3),
@@ -64,7 +64,7 @@ pub fn load(text: &str, limits: &Limits) -> Result<Value, LoadError> {
             enforce_alias_anchor_ratio: false,
         },
         alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: limits.file_nodes.saturating_mul(3),
+            max_total_replayed_events: limits.file_nodes,
             max_replay_stack_depth: limits.file_depth,
         },
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
@@ -94,6 +94,7 @@ fn refused(error: &serde_saphyr::Error, limits: &Limits) -> LoadError {
             most: limits.file_nodes,
         },
         serde_saphyr::Error::MultipleDocuments { .. } => LoadError::SeveralDocuments,
+        serde_saphyr::Error::AliasError { error, .. } => refused(error, limits),
         other => LoadError::Syntax(printable(&other.to_string())),
     }
 }

@@ -217,7 +217,7 @@ impl Translator<'_> {
             match self.input.next().ok_or(Re2Error::End)? {
                 '}' => break,
                 c if c.is_ascii_alphanumeric() || c == '_' || (c == '^' && name.is_empty()) => {
-                    name.push(c)
+                    name.push(c);
                 }
                 other => return Err(Re2Error::Escape(other)),
             }

@@ -85,12 +85,15 @@ pub fn link(mut root: Node, limits: &Limits) -> Result<OpenSchema, ReferenceErro
             .get_or_insert_with(Box::<Notes>::default)
             .definitions = Some(resolved);
     }
-    let mut linked = linker.linked;
-    for (place, body) in linked.iter_mut().zip(bodies) {
+    let mut table = linker.linked;
+    for (place, body) in table.iter_mut().zip(bodies) {
         *place = body;
     }
-    fill_marked(&mut linked, recursive.len());
-    Ok(OpenSchema { root, linked })
+    fill_marked(&mut table, recursive.len());
+    Ok(OpenSchema {
+        root,
+        linked: table,
+    })
 }
 
 /// Entries behind the `named` ones are references with marks of their own: each becomes the definition that it leads to, with
@@ -237,6 +240,7 @@ fn recursive<'a>(definitions: &'a Nodes, limits: &Limits) -> Result<Vec<&'a str>
     let mut search = Search {
         edges: BTreeMap::new(),
         order: BTreeMap::new(),
+        heights: BTreeMap::new(),
         open: Vec::new(),
         recursive: BTreeSet::new(),
         limits,
@@ -297,6 +301,8 @@ fn referred<'a>(
 struct Search<'a, 'l> {
     edges: BTreeMap<&'a str, BTreeSet<&'a str>>,
     order: BTreeMap<&'a str, usize>,
+    /// Steps of the longest chain below a definition whose circle is known; a circle is one step.
+    heights: BTreeMap<&'a str, usize>,
     open: Vec<&'a str>,
     recursive: BTreeSet<&'a str>,
     limits: &'l Limits,
@@ -327,19 +333,33 @@ impl<'a> Search<'a, '_> {
             }
         }
         if lowest == own {
-            self.conclude(name, targets.contains(&name));
+            self.conclude(name, targets.contains(&name))?;
         }
         Ok(lowest)
     }
 
     /// The definitions above this one on the stack form a circle with it.
-    fn conclude(&mut self, name: &'a str, refers_to_itself: bool) {
-        let Some(position) = self.open.iter().position(|open| *open == name) else {
-            return;
-        };
+    fn conclude(&mut self, name: &'a str, refers_to_itself: bool) -> Result<(), ReferenceError> {
+        let position = self
+            .open
+            .iter()
+            .position(|open| *open == name)
+            .unwrap_or_default();
         let circle = self.open.split_off(position);
+        let targets = circle
+            .iter()
+            .filter_map(|name| self.edges.get(name))
+            .flatten();
+        let below = targets.filter_map(|target| self.heights.get(target)).max();
+        let height = below.map_or(0, |below| below + 1);
+        if height > self.limits.reference_depth {
+            return Err(ReferenceError::TooDeep(self.limits.reference_depth));
+        }
+        self.heights
+            .extend(circle.iter().map(|name| (*name, height)));
         if circle.len() > 1 || refers_to_itself {
             self.recursive.extend(circle);
         }
+        Ok(())
     }
 }

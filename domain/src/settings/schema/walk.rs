@@ -90,7 +90,7 @@ impl Node {
     }
 
     /// Calls `visit` with each child, in the same order, until it fails.
-    pub(super) fn try_each_child_mut<E>(
+    pub(in crate::settings) fn try_each_child_mut<E>(
         &mut self,
         visit: &mut dyn FnMut(&mut Self) -> Result<(), E>,
     ) -> Result<(), E> {

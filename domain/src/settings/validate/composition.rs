@@ -6,10 +6,10 @@
 use serde_json::Value;
 
 use super::Validator;
-use super::report::{All, Report};
+use super::report::{All, Finding, Report};
 use crate::settings::document::Path;
 use crate::settings::schema::node::{Branches, Node};
-use crate::violation::{Kind, Violation};
+use crate::violation::Kind;
 
 /// Reasons that one failure quotes.
 const REASONS: usize = 3;
@@ -95,7 +95,7 @@ impl Validator<'_> {
 
     /// What the branch with the fewest violations lacks.
     fn closest(&mut self, branches: &[Node], value: &Value, path: &Path<'_>) -> String {
-        let mut closest: Option<Vec<Violation>> = None;
+        let mut closest: Option<Vec<Finding>> = None;
         for branch in branches {
             let mut report = All::new(REASONS);
             self.check(branch, value, path, &mut report);
@@ -109,7 +109,7 @@ impl Validator<'_> {
         let reasons: Vec<String> = closest
             .unwrap_or_default()
             .iter()
-            .map(|violation| {
+            .map(|Finding { violation, .. }| {
                 format!("{} {}", violation.path, violation.text)
                     .trim_start()
                     .to_owned()

@@ -45,7 +45,7 @@ impl Validator<'_> {
                     match (nodes.get(position), &rules.additional) {
                         (Some(node), _) => self.check_inside(node, value, &path, report),
                         (None, Some(Additional::Schema(node))) => {
-                            self.check_inside(node, value, &path, report)
+                            self.check_inside(node, value, &path, report);
                         }
                         (None, Some(Additional::Forbidden)) => {
                             report.add(&path, Kind::Forbidden, || "is a forbidden item".to_owned());

@@ -10,7 +10,7 @@ mod objects;
 mod report;
 mod scalars;
 
-pub use report::message;
+pub use report::{Finding, message};
 use report::{First, Report};
 
 use serde_json::Value;
@@ -21,9 +21,16 @@ use super::schema::Schema;
 use super::schema::node::{Node, NodeId, Type, Types};
 use crate::violation::{Kind, Violation};
 
-/// All violations of a document, in the order of the schema; paths are relative to the document, the root's is empty.
+/// All violations of a document, in the order of the document; paths are relative to it, the root's is empty.
 #[must_use]
 pub fn validate(document: &Value, schema: &Schema, limits: &Limits) -> Vec<Violation> {
+    let found = findings(document, schema, limits);
+    found.into_iter().map(|finding| finding.violation).collect()
+}
+
+/// The same, with the place of each as a JSON pointer.
+#[must_use]
+pub fn findings(document: &Value, schema: &Schema, limits: &Limits) -> Vec<Finding> {
     let mut report = report::All::new(limits.violations);
     let mut validator = Validator::new(schema, limits);
     validator.check(schema.root(), document, &Path::Root, &mut report);

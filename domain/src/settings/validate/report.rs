@@ -3,6 +3,15 @@
 use crate::settings::document::Path;
 use crate::violation::{FieldPath, Kind, Violation};
 
+/// A violation, and its place as a JSON pointer for those who look the field up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Where in the document.
+    pub pointer: String,
+    /// What is wrong.
+    pub violation: Violation,
+}
+
 /// Takes violations; texts are made only by those that keep them.
 pub(super) trait Report {
     /// A violation at a path.
@@ -13,7 +22,7 @@ pub(super) trait Report {
 
 /// Keeps violations up to a bound.
 pub(super) struct All {
-    kept: Vec<Violation>,
+    kept: Vec<Finding>,
     most: usize,
     full: bool,
 }
@@ -27,24 +36,28 @@ impl All {
         }
     }
 
-    pub(super) fn kept(&self) -> &[Violation] {
+    pub(super) fn kept(&self) -> &[Finding] {
         &self.kept
     }
 
     /// The violations, with one at the root that says what was not looked at.
-    pub(super) fn finish(mut self, exhausted: bool) -> Vec<Violation> {
+    pub(super) fn finish(mut self, exhausted: bool) -> Vec<Finding> {
+        let at_root = |kind, text: String| Finding {
+            pointer: String::new(),
+            violation: Violation::new("", kind, text),
+        };
         if exhausted {
-            self.kept.push(Violation::new(
-                "",
+            self.kept.push(at_root(
                 Kind::TooLong,
-                "is too expensive to check against its schema: make the settings smaller, or the schema's alternatives fewer",
+                "is too expensive to check against its schema: make the settings smaller, or the schema's alternatives fewer"
+                    .to_owned(),
             ));
         } else if self.full {
             let text = format!(
                 "has more than {} violations, the rest is left out",
                 self.most
             );
-            self.kept.push(Violation::new("", Kind::Invalid, text));
+            self.kept.push(at_root(Kind::Invalid, text));
         }
         self.kept
     }
@@ -53,11 +66,10 @@ impl All {
 impl Report for All {
     fn add(&mut self, path: &Path<'_>, kind: Kind, text: impl FnOnce() -> String) {
         if self.kept.len() < self.most {
-            self.kept.push(Violation::new(
-                FieldPath::new(path.to_string()),
-                kind,
-                text(),
-            ));
+            self.kept.push(Finding {
+                pointer: path.pointer(),
+                violation: Violation::new(FieldPath::new(path.to_string()), kind, text()),
+            });
         } else {
             self.full = true;
         }

@@ -91,10 +91,8 @@ fn found(given: &mut Given) -> Result<Vec<Confirmation>, Failure> {
 
 /// The first list on a `oneOf` branch, wherever it stands.
 fn branch_extension(node: &Value) -> Option<&Value> {
-    let branches = node["oneOf"].as_array().into_iter().flatten();
-    let own = branches
-        .filter_map(|branch| branch.get("x-deckhouse-enum-switch-settings"))
-        .next();
+    let mut branches = node["oneOf"].as_array().into_iter().flatten();
+    let own = branches.find_map(|branch| branch.get("x-deckhouse-enum-switch-settings"));
     own.or_else(|| {
         node["properties"]
             .as_object()?

@@ -27,7 +27,8 @@ pub fn validation(given: &Given) -> Result<Got, Failure> {
 #[serde(deny_unknown_fields)]
 struct Check {
     values: Value,
-    valid: bool,
+    #[serde(rename = "valid")]
+    _valid: bool,
 }
 
 pub fn extend(given: &Given) -> Result<Got, Failure> {
@@ -47,34 +48,17 @@ pub fn extend(given: &Given) -> Result<Got, Failure> {
             json!({"values": check.values, "valid": valid})
         })
         .collect();
-    debug_assert!(
-        checks
-            .iter()
-            .all(|check| matches!(check.valid, true | false))
-    );
     Ok(Got::from([
         ("merged", written),
         ("validate", answers.into()),
     ]))
 }
 
-/// "False booleans, empty strings and empty lists may be omitted": the comparison is made without them on both sides.
-pub fn publish(given: &Given) -> Result<Got, Failure> {
-    Ok(
-        match publication::publish(&given.schema, &Limits::DEFAULT) {
-            Err(_) => Got::from([("error", json!(true))]),
-            Ok(written) => {
-                let lean = lean(&written);
-                let expected = given.expect.get("published");
-                let written = if expected.is_some_and(|expected| self::lean(expected) == lean) {
-                    expected.cloned().unwrap_or_default()
-                } else {
-                    written
-                };
-                Got::from([("error", json!(false)), ("published", written)])
-            }
-        },
-    )
+pub fn publish(given: &Given) -> Got {
+    match publication::publish(&given.schema, &Limits::DEFAULT) {
+        Err(_) => Got::from([("error", json!(true))]),
+        Ok(written) => Got::from([("error", json!(false)), ("published", written)]),
+    }
 }
 
 /// Keywords that are kept whatever their value.
@@ -86,7 +70,8 @@ const KEPT: [&str; 5] = [
     "additionalItems",
 ];
 
-fn lean(node: &Value) -> Value {
+/// A schema without what "may be omitted": false booleans, empty texts and empty lists.
+pub fn lean(node: &Value) -> Value {
     match node {
         Value::Object(keywords) => keywords
             .iter()
