@@ -76,7 +76,9 @@ impl<'s> Walk<'s> {
             depth: limits.walk_depth,
             exhausted: false,
         };
-        walk.visit(schema.root(), Some(old), Some(new), &Path::Root);
+        if schema.has_frozen() {
+            walk.visit(schema.root(), Some(old), Some(new), &Path::Root);
+        }
         walk
     }
 

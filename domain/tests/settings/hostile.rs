@@ -154,7 +154,7 @@ fn h25_nested_quantifiers_run_in_linear_time() {
 /// Each level of the data doubles the work, if nothing bounds it.
 fn doubling() -> Value {
     json!({
-        "properties": {"d": {"$ref": "#/definitions/d"}},
+        "properties": {"d": {"$ref": "#/definitions/d"}, "frozen": {"x-deckhouse-immutable": true}},
         "definitions": {"d": {
             "allOf": [{"properties": {"d": {"$ref": "#/definitions/d"}}}, {"properties": {"d": {"$ref": "#/definitions/d"}}}],
         }},
@@ -239,8 +239,10 @@ fn a_walk_within_the_limits_does_not_overflow_a_small_stack() {
     for _ in 0..24 {
         deep = json!({"allOf": [deep]});
     }
-    let schema =
-        json!({"properties": {"d": {"$ref": "#/definitions/d"}}, "definitions": {"d": deep}});
+    let schema = json!({
+        "properties": {"d": {"$ref": "#/definitions/d"}, "frozen": {"x-deckhouse-immutable": true}},
+        "definitions": {"d": deep},
+    });
     let run = move || {
         let schema = closed(&schema);
         let document = chain(60);

@@ -175,7 +175,7 @@ fn kinds(node: &Node) -> Vec<Container> {
 
 /// The nodes below a node that documents reach (S9).
 fn each_reached(node: &Node, visit: &mut dyn FnMut(&Node)) {
-    node.properties().values().for_each(&mut *visit);
+    node.properties().values().for_each(|node| visit(node));
     node.patterns().for_each(|(_, node)| visit(node));
     node.additional_schema().into_iter().for_each(&mut *visit);
     node.every_item().into_iter().for_each(visit);

@@ -14,6 +14,7 @@ pub struct Schema {
     root: Node,
     linked: Vec<Node>,
     nodes: u32,
+    has_frozen: bool,
 }
 
 impl Schema {
@@ -34,15 +35,16 @@ impl Schema {
     }
 
     fn numbered(mut root: Node, mut linked: Vec<Node>) -> Self {
-        let mut next = 0;
-        number(&mut root, &mut next);
+        let mut census = Census::default();
+        census.take(&mut root);
         for node in &mut linked {
-            number(node, &mut next);
+            census.take(node);
         }
         Self {
             root,
             linked,
-            nodes: next,
+            nodes: census.nodes,
+            has_frozen: census.has_frozen,
         }
     }
 
@@ -73,6 +75,12 @@ impl Schema {
     #[must_use]
     pub const fn nodes(&self) -> u32 {
         self.nodes
+    }
+
+    /// True if a node is marked immutable; without one nothing is ever frozen (section 6).
+    #[must_use]
+    pub const fn has_frozen(&self) -> bool {
+        self.has_frozen
     }
 
     /// The variant for rendering: `x-required-for-helm` joins `required`, at the root and in nested `properties` (section 3.2).
@@ -126,14 +134,24 @@ fn has_properties(node: &Node) -> bool {
         .is_some_and(|object| object.properties.is_some() || object.patterns.is_some())
 }
 
-fn number(node: &mut Node, next: &mut u32) {
-    node.id = NodeId(*next);
-    *next += 1;
-    let numbered: Result<(), std::convert::Infallible> = node.try_each_child_mut(&mut |child| {
-        number(child, next);
-        Ok(())
-    });
-    debug_assert!(numbered.is_ok());
+/// Numbers the nodes, and sees what there is.
+#[derive(Default)]
+struct Census {
+    nodes: u32,
+    has_frozen: bool,
+}
+
+impl Census {
+    fn take(&mut self, node: &mut Node) {
+        node.id = NodeId(self.nodes);
+        self.nodes += 1;
+        self.has_frozen |= node.extensions.is_immutable();
+        let taken: Result<(), std::convert::Infallible> = node.try_each_child_mut(&mut |child| {
+            self.take(child);
+            Ok(())
+        });
+        debug_assert!(taken.is_ok());
+    }
 }
 
 fn require(node: &mut Node) {

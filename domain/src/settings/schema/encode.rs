@@ -54,7 +54,7 @@ impl Writer<'_> {
         encode(node, self.keep)
     }
 
-    fn children<'n>(&self, nodes: impl IntoIterator<Item = (&'n String, &'n Node)>) -> Value {
+    fn children<'n>(&self, nodes: impl IntoIterator<Item = (&'n String, &'n Box<Node>)>) -> Value {
         nodes
             .into_iter()
             .map(|(key, node)| (key.clone(), self.child(node)))

@@ -1,6 +1,6 @@
 //! Schemas: from a package's file to what validates a document (section 3).
 //!
-//! Order of work: [`load`] (YAML to JSON), [`decode`] (JSON to typed [`node`]s, with [`pattern`]s compiled), [`refs`] (references
+//! Order of work: [`mod@load`] (YAML to JSON), [`decode`] (JSON to typed [`node`]s, with [`pattern`]s compiled), [`refs`] (references
 //! linked), [`extend`] (settings under values), [`close`] (undeclared keys forbidden). [`encode`] writes nodes back as JSON for
 //! [`publish`].
 
@@ -16,6 +16,7 @@ pub mod pattern;
 pub mod publish;
 pub(in crate::settings) mod re2;
 pub mod refs;
+pub mod types;
 mod walk;
 
 use serde_json::Value;

@@ -8,13 +8,17 @@ use std::collections::BTreeMap;
 use serde_json::{Number, Value};
 
 use super::pattern::Pattern;
+pub use super::types::{Type, Types};
 
 /// A node's number within one closed schema, from 0 without gaps: an index for what others keep per node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
-/// Schema nodes by property name or pattern.
-pub type Nodes = BTreeMap<String, Node>;
+/// Schema nodes by property name or pattern. Boxed, because a map keeps room for eleven entries and most have fewer.
+pub type Nodes = BTreeMap<String, Box<Node>>;
+
+/// `patternProperties`: schema nodes by pattern text, with the compiled pattern.
+pub type PatternNodes = BTreeMap<String, (Pattern, Box<Node>)>;
 
 /// One schema node. The default is `{}`, which every value satisfies.
 #[derive(Clone, Debug, Default)]
@@ -63,102 +67,6 @@ impl Reference {
         match self {
             Self::Named(name) | Self::Linked(name, _) => name,
         }
-    }
-}
-
-/// A type name of draft 4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Type {
-    /// `object`.
-    Object,
-    /// `array`.
-    Array,
-    /// `string`.
-    String,
-    /// `number`.
-    Number,
-    /// `integer`.
-    Integer,
-    /// `boolean`.
-    Boolean,
-    /// `null`.
-    Null,
-}
-
-impl Type {
-    fn parse(name: &str) -> Option<Self> {
-        Some(match name {
-            "object" => Self::Object,
-            "array" => Self::Array,
-            "string" => Self::String,
-            "number" => Self::Number,
-            "integer" => Self::Integer,
-            "boolean" => Self::Boolean,
-            "null" => Self::Null,
-            _ => return None,
-        })
-    }
-
-    const fn bit(self) -> u8 {
-        1 << self as u8
-    }
-}
-
-/// The value of `type`: nothing, a name or a list of names. A name that draft 4 does not know allows no value (section 5.2).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Types {
-    names: Vec<Box<str>>,
-    known: u8,
-    listed: bool,
-}
-
-impl Types {
-    /// From one name.
-    #[must_use]
-    pub fn one(name: &str) -> Self {
-        Self::collect(vec![name.into()], false)
-    }
-
-    /// From a list of names.
-    #[must_use]
-    pub fn list(names: Vec<Box<str>>) -> Self {
-        Self::collect(names, true)
-    }
-
-    fn collect(names: Vec<Box<str>>, listed: bool) -> Self {
-        let known = names
-            .iter()
-            .filter_map(|name| Type::parse(name))
-            .fold(0, |known, one| known | one.bit());
-        Self {
-            names,
-            known,
-            listed,
-        }
-    }
-
-    /// True if `type` is absent or an empty list: every value is allowed.
-    #[must_use]
-    pub fn is_any(&self) -> bool {
-        self.names.is_empty()
-    }
-
-    /// True if the type is among the names.
-    #[must_use]
-    pub const fn contains(&self, one: Type) -> bool {
-        self.known & one.bit() != 0
-    }
-
-    /// The names as written.
-    #[must_use]
-    pub fn names(&self) -> &[Box<str>] {
-        &self.names
-    }
-
-    /// True if written as a list.
-    #[must_use]
-    pub const fn is_list(&self) -> bool {
-        self.listed
     }
 }
 
@@ -231,7 +139,7 @@ pub enum Dependency {
     /// Keys that must be present too.
     Keys(Vec<String>),
     /// A schema that the object must satisfy too.
-    Schema(Node),
+    Schema(Box<Node>),
 }
 
 /// Keywords about objects.
@@ -240,7 +148,7 @@ pub struct ObjectRules {
     /// `properties`.
     pub properties: Option<Nodes>,
     /// `patternProperties`, by pattern text.
-    pub patterns: Option<BTreeMap<String, (Pattern, Node)>>,
+    pub patterns: Option<PatternNodes>,
     /// `additionalProperties`.
     pub additional: Option<Additional>,
     /// `required`.
@@ -340,7 +248,7 @@ impl Node {
     }
 
     /// `patternProperties` in the order of their patterns.
-    pub fn patterns(&self) -> impl Iterator<Item = &(Pattern, Self)> {
+    pub fn patterns(&self) -> impl Iterator<Item = &(Pattern, Box<Self>)> {
         self.object
             .iter()
             .filter_map(|object| object.patterns.as_ref())
@@ -370,7 +278,7 @@ impl Node {
     pub fn other_key(&self, key: &str) -> Option<&Self> {
         self.patterns()
             .find(|(pattern, _)| pattern.is_match(key))
-            .map(|(_, node)| node)
+            .map(|(_, node)| node.as_ref())
             .or_else(|| self.additional_schema())
     }
 
@@ -409,7 +317,7 @@ impl Node {
             .filter_map(|object| object.dependencies.as_ref())
             .flatten()
             .filter_map(|(key, dependency)| match dependency {
-                Dependency::Schema(node) => Some((key, node)),
+                Dependency::Schema(node) => Some((key, node.as_ref())),
                 Dependency::Keys(_) => None,
             })
     }

@@ -1,7 +1,7 @@
 //! Regular expressions of schemas: RE2's syntax and meaning on a linear-time engine (section 5.2).
 //!
 //! A pattern is compiled once per document and shared. One that does not compile is kept as broken: validation fails the
-//! value, publication refuses the schema. [`super::re2`] translates; this file bounds what compiling may cost (S20).
+//! value, publication refuses the schema. `re2` translates; this file bounds what compiling may cost (S20).
 
 use std::collections::HashMap;
 use std::sync::Arc;

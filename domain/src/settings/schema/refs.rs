@@ -75,7 +75,7 @@ pub fn link(mut root: Node, limits: &Limits) -> Result<OpenSchema, ReferenceErro
     }
     let mut resolved = Nodes::new();
     for name in definitions.keys() {
-        resolved.insert(name.clone(), linker.body(name)?.node);
+        resolved.insert(name.clone(), Box::new(linker.body(name)?.node));
     }
     // What definitions hold is counted where it is used.
     linker.nodes = 0;
@@ -150,7 +150,7 @@ impl Linker<'_> {
         let mut node = self
             .definitions
             .get(name)
-            .cloned()
+            .map(|node| node.as_ref().clone())
             .ok_or_else(|| ReferenceError::Unknown(name.to_owned()))?;
         let outside = std::mem::take(&mut self.nodes);
         let height = self.expand(&mut node, 0)?;

@@ -49,7 +49,7 @@ impl Validator<'_> {
                 .properties
                 .as_ref()
                 .and_then(|properties| properties.get(name));
-            if !object.contains_key(name) && !property.is_some_and(defaulted) {
+            if !object.contains_key(name) && !property.is_some_and(|node| defaulted(node)) {
                 report.add(&path.key(name), Kind::Required, || "is required".to_owned());
             }
         }

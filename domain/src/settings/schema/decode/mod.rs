@@ -3,57 +3,22 @@
 //! Unknown keywords are ignored, `null` is the same as absent, every `x-*` key is kept as written. A keyword of a wrong type
 //! refuses the schema, with its place; what section 5.2 tolerates is tolerated. References are only recorded here.
 
+mod error;
+mod keywords;
+
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
-use super::node::{
-    Additional, Branches, Dependency, Extensions, Items, ListRules, Node, Nodes, Notes,
-    NumberRules, ObjectRules, Reference, TextRules, Types,
-};
-use super::pattern::{Pattern, PatternError, Patterns};
+pub use error::{DecodeError, DecodeProblem};
+use keywords::{any, present};
+
 use crate::settings::limits::Limits;
-
-/// Why a document is no schema.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{problem}", place(pointer))]
-pub struct DecodeError {
-    /// Where: steps joined with dots, keywords included, such as `properties.db.minLength`; empty for the root.
-    pub pointer: String,
-    /// What is wrong.
-    #[source]
-    pub problem: DecodeProblem,
-}
-
-/// What is wrong at a place of a schema.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeProblem {
-    /// A keyword has a value of a wrong type.
-    #[error("must be {0}")]
-    Shape(&'static str),
-    /// The schema nests deeper than [`Limits::schema_depth`].
-    #[error("schemas nest deeper than {0} levels: make the schema flatter")]
-    TooDeep(usize),
-    /// The document has more nodes than [`Limits::schema_nodes`].
-    #[error("the schema has more than {0} nodes")]
-    TooManyNodes(usize),
-    /// The reference leaves the document.
-    #[error(
-        "refers to {0:?}: only `#/definitions/<name>` of the same file is followed, copy the definition into the file"
-    )]
-    Remote(String),
-    /// A pattern is over a limit.
-    #[error(transparent)]
-    Pattern(PatternError),
-}
-
-fn place(pointer: &str) -> String {
-    if pointer.is_empty() {
-        "the schema ".to_owned()
-    } else {
-        format!("{pointer} ")
-    }
-}
+use crate::settings::schema::node::{
+    Additional, Branches, Dependency, Extensions, Items, ListRules, Node, Nodes, Notes,
+    NumberRules, ObjectRules, PatternNodes, Reference, TextRules, Types,
+};
+use crate::settings::schema::pattern::{Pattern, Patterns};
 
 /// Reads a schema document; `null` is the empty schema.
 ///
@@ -295,11 +260,11 @@ impl Decoder {
     fn pattern_properties(
         &mut self,
         keywords: &Map<String, Value>,
-    ) -> Decoded<Option<BTreeMap<String, (Pattern, Node)>>> {
+    ) -> Decoded<Option<PatternNodes>> {
         let Some(nodes) = self.nodes(keywords, "patternProperties")? else {
             return Ok(None);
         };
-        let mut patterns = BTreeMap::new();
+        let mut patterns = PatternNodes::new();
         for (source, node) in nodes {
             let pattern = self.below("patternProperties", |me| {
                 me.below(source.as_str(), |me| me.pattern(&source))
@@ -323,7 +288,7 @@ impl Decoder {
                     let node = self.below("dependencies", |me| {
                         me.below(key.as_str(), |me| me.node(value))
                     })?;
-                    Dependency::Schema(node)
+                    Dependency::Schema(Box::new(node))
                 }
                 Value::Array(_) => {
                     Dependency::Keys(self.below("dependencies", |me| me.strings(entries, key))?)
@@ -400,7 +365,7 @@ impl Decoder {
         let mut nodes = Nodes::new();
         for (key, value) in entries {
             let node = self.below(keyword, |me| me.below(key.as_str(), |me| me.node(value)))?;
-            nodes.insert(key.clone(), node);
+            nodes.insert(key.clone(), Box::new(node));
         }
         Ok(Some(nodes))
     }
@@ -420,107 +385,6 @@ impl Decoder {
             Some(_) => self.wrong(keyword, "a list of schemas"),
         }
     }
-
-    fn wrong<T>(&mut self, keyword: &str, shape: &'static str) -> Decoded<T> {
-        self.below(keyword, |me| me.error(DecodeProblem::Shape(shape)))
-    }
-
-    fn map<'v>(
-        &mut self,
-        keywords: &'v Map<String, Value>,
-        keyword: &str,
-    ) -> Decoded<Option<&'v Map<String, Value>>> {
-        match present(keywords, keyword) {
-            None => Ok(None),
-            Some(Value::Object(entries)) => Ok(Some(entries)),
-            Some(_) => self.wrong(keyword, "a map"),
-        }
-    }
-
-    fn text(&mut self, keywords: &Map<String, Value>, keyword: &str) -> Decoded<Option<Box<str>>> {
-        match present(keywords, keyword) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.as_str().into())),
-            Some(_) => self.wrong(keyword, "a text"),
-        }
-    }
-
-    fn flag(&mut self, keywords: &Map<String, Value>, keyword: &str) -> Decoded<bool> {
-        match present(keywords, keyword) {
-            None => Ok(false),
-            Some(Value::Bool(flag)) => Ok(*flag),
-            Some(_) => self.wrong(keyword, "true or false"),
-        }
-    }
-
-    /// The numeric form of later drafts is ignored (section 5.2).
-    fn modifier(&mut self, keywords: &Map<String, Value>, keyword: &str) -> Decoded<bool> {
-        match keywords.get(keyword) {
-            Some(Value::Number(_)) => Ok(false),
-            _ => self.flag(keywords, keyword),
-        }
-    }
-
-    fn number(&mut self, keywords: &Map<String, Value>, keyword: &str) -> Decoded<Option<Number>> {
-        match present(keywords, keyword) {
-            None => Ok(None),
-            Some(Value::Number(number)) => Ok(Some(number.clone())),
-            Some(_) => self.wrong(keyword, "a number"),
-        }
-    }
-
-    fn count(&mut self, keywords: &Map<String, Value>, keyword: &str) -> Decoded<Option<u64>> {
-        let Some(value) = present(keywords, keyword) else {
-            return Ok(None);
-        };
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        // Checked to be whole and in range.
-        let whole = value.as_u64().or_else(|| {
-            value
-                .as_f64()
-                .filter(|real| real.fract() == 0.0 && (0.0..9e15).contains(real))
-                .map(|real| real as u64)
-        });
-        match whole {
-            Some(whole) => Ok(Some(whole)),
-            None => self.wrong(keyword, COUNT),
-        }
-    }
-
-    fn values(
-        &mut self,
-        keywords: &Map<String, Value>,
-        keyword: &str,
-    ) -> Decoded<Option<Vec<Value>>> {
-        match present(keywords, keyword) {
-            None => Ok(None),
-            Some(Value::Array(values)) => Ok(Some(values.clone())),
-            Some(_) => self.wrong(keyword, "a list"),
-        }
-    }
-
-    fn strings(&mut self, keywords: &Map<String, Value>, keyword: &str) -> Decoded<Vec<String>> {
-        let listed = match present(keywords, keyword) {
-            None => return Ok(Vec::new()),
-            Some(Value::Array(values)) => values
-                .iter()
-                .map(|value| value.as_str().map(ToOwned::to_owned))
-                .collect(),
-            Some(_) => None,
-        };
-        match listed {
-            Some(strings) => Ok(strings),
-            None => self.wrong(keyword, "a list of texts"),
-        }
-    }
-}
-
-fn any(keywords: &Map<String, Value>, names: &[&str]) -> bool {
-    names.iter().any(|name| keywords.contains_key(*name))
-}
-
-fn present<'v>(keywords: &'v Map<String, Value>, keyword: &str) -> Option<&'v Value> {
-    keywords.get(keyword).filter(|value| !value.is_null())
 }
 
 fn extensions(keywords: &Map<String, Value>) -> Extensions {
