@@ -134,7 +134,11 @@ impl<'a> Walk<'a, '_> {
         match own {
             Value::Object(fields) => {
                 for (key, value) in fields {
-                    if let Some(child) = node.properties().get(key).or_else(|| node.other_key(key))
+                    if let Some(child) = node
+                        .properties()
+                        .get(key)
+                        .map(AsRef::as_ref)
+                        .or_else(|| node.other_key(key))
                     {
                         self.visit(
                             child,
