@@ -48,11 +48,14 @@ impl Confirmation {
     /// How the switch is written in the annotation [`ACKNOWLEDGEMENT`]: `<path>=<from>-><to>`.
     #[must_use]
     pub fn entry(&self) -> String {
+        format!("{}={}->{}", self.place(), self.from, self.to)
+    }
+
+    /// The discriminator's own path.
+    #[must_use]
+    pub fn place(&self) -> String {
         let dot = if self.path.is_empty() { "" } else { "." };
-        format!(
-            "{}{dot}{}={}->{}",
-            self.path, self.field, self.from, self.to
-        )
+        format!("{}{dot}{}", self.path, self.field)
     }
 
     /// The text in English, else in any language (S19).
