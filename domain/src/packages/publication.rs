@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 
 use super::files::{CHANGELOG_FILE, Files, NotText, PACKAGE_FILE, russian_of};
 use super::metadata::PackageFile;
+use super::usable::{Documents, UnusableError, Usable};
 use crate::settings::document::size_within;
 use crate::settings::limits::Limits;
-use crate::settings::package::{PackageError, PackageSchemas, VALUES_FILE};
+use crate::settings::package::VALUES_FILE;
 use crate::settings::schema::descriptions::descriptions;
 use crate::settings::schema::load;
 use crate::settings::schema::publish::publish;
@@ -91,6 +92,12 @@ impl From<NotText> for Refusal {
     }
 }
 
+impl From<UnusableError> for Refusal {
+    fn from(error: UnusableError) -> Self {
+        Self::new(LoadReason::InvalidSchema, error.to_string())
+    }
+}
+
 /// What is published of a version.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Publication {
@@ -120,18 +127,16 @@ pub struct Noted {
 pub fn publication(files: &Files, package: &str, limits: &Limits) -> Result<Noted, Refusal> {
     let mut notes = Vec::new();
     let metadata = metadata(files, package, limits, &mut notes)?;
-    let settings_file = files.settings_file();
-    let settings = match settings_file {
-        Some(file) => schema(files, file, limits)?,
-        None => Value::Null,
-    };
-    let values = schema(files, VALUES_FILE, limits)?;
-    // Consumers close and extend; what only fails there is refused here.
-    PackageSchemas::from_documents(&settings, &values, limits).map_err(
-        |PackageError { side, error }| {
-            Refusal::new(LoadReason::InvalidSchema, format!("{side}: {error}"))
-        },
+    let documents = Documents::read(files, limits)?;
+    let settings_file = documents.settings_file;
+    let settings = published(
+        settings_file.unwrap_or_default(),
+        &documents.settings,
+        limits,
     )?;
+    let values = published(VALUES_FILE, &documents.values, limits)?;
+    // Consumers extend, close and compile; what only fails there is refused here.
+    Usable::new(&documents, limits)?;
     let texts = settings_file.map(|file| russian(files, file, limits));
     let descriptions = match texts {
         None => BTreeMap::new(),
@@ -145,9 +150,9 @@ pub fn publication(files: &Files, package: &str, limits: &Limits) -> Result<Note
     Ok(Noted {
         publication: Publication {
             metadata,
-            settings: published(settings_file.unwrap_or_default(), &settings, limits)?,
+            settings,
             descriptions,
-            values: published(VALUES_FILE, &values, limits)?,
+            values,
         },
         notes,
     })
@@ -171,14 +176,6 @@ fn metadata(
     let (metadata, note) = file.published(changelog, limits).map_err(invalid)?;
     notes.extend(note);
     Ok(metadata)
-}
-
-/// The document of a schema file; an absent and an empty file are `null`, which is no schema.
-fn schema(files: &Files, file: &str, limits: &Limits) -> Result<Value, Refusal> {
-    let Some(text) = files.text(file)? else {
-        return Ok(Value::Null);
-    };
-    load(text, limits).map_err(|error| Refusal::of_schema(file, error))
 }
 
 fn published(
@@ -315,6 +312,18 @@ mod tests {
             text.starts_with(
                 "openapi/config-values.yaml: properties.a.x-deckhouse-ui-resource-name"
             ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_rule_that_does_not_compile_refuses_publication() {
+        let rule = "x-deckhouse-validations: [{expression: 'self.size >', message: no}]";
+        let schema = format!("type: object\n{rule}");
+        let (reason, text) = refused(&[("openapi/settings.yaml", &schema)]);
+        assert_eq!(reason, LoadReason::InvalidSchema);
+        assert!(
+            text.starts_with("openapi/settings.yaml: rule `self.size >`"),
             "{text}"
         );
     }
