@@ -2,9 +2,11 @@
 //!
 //! Reading order: [`limits`] (what is refused for its size), [`document`] (JSON equality, paths, merging), [`schema`] (files to
 //! schemas), [`defaults`], [`grants`] and [`effective`] (what the user wrote, completed), [`patch`] and [`values`] (what templates
-//! see), [`package`] (both schemas of a version), [`validate`] (a document against a schema), [`rules`] (CEL), [`immutable`]
-//! (what may not change), [`switch`] (what must be confirmed), [`form`] (the page). Nothing here does IO or looks at a clock.
+//! see), [`validate`] (a document against a schema), [`rules`] (CEL), [`conform`] (both), [`package`] (both schemas of a version),
+//! [`immutable`] (what may not change), [`switch`] (what must be confirmed), [`form`] (the page). Nothing here does IO or looks
+//! at a clock.
 
+pub mod conform;
 pub mod defaults;
 pub mod document;
 pub mod effective;

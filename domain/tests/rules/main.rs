@@ -11,6 +11,7 @@ mod costs;
 mod evaluating;
 mod hostile;
 mod parsers;
+mod walking;
 
 use domain::settings::rules::check::Container;
 use domain::settings::rules::compile::Rule;

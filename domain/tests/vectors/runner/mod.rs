@@ -5,6 +5,7 @@
 
 mod changes;
 mod filling;
+mod rules;
 mod schemas;
 
 use std::collections::BTreeMap;
@@ -112,6 +113,7 @@ impl Case {
             "grants" => filling::grants(&mut given),
             "immutable" => changes::immutable(&mut given),
             "enum-switch" => changes::enum_switch(&mut given),
+            "cel" => rules::cel(&given),
             other => Err(Failure(format!("  no runner knows the category {other}"))),
         }?;
         if let Some(key) = given.context.0.keys().next() {

@@ -1,0 +1,189 @@
+//! The rules of one closed schema, compiled once and kept by node (section 5.3, S9, S20).
+//!
+//! Only nodes that documents reach through `properties`, `items`, `additionalProperties` and `patternProperties` count; rules in
+//! branches are not even compiled. This file evaluates nothing.
+
+use std::collections::HashMap;
+
+use super::check::Container;
+use super::compile::CompileError;
+use super::decode::{ConfigError, Entry, decode};
+use super::limits::RuleLimits;
+use crate::settings::schema::Schema;
+use crate::settings::schema::node::{Node, NodeId, Type};
+
+/// The schema has more rules than [`RuleLimits::rules`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the schema has more than {most} rules: merge some")]
+pub struct TooManyRules {
+    /// The limit.
+    pub most: usize,
+}
+
+/// A rule that can never be evaluated; it refuses publication (section 3.5).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BrokenRule {
+    /// The extension is no list of rules.
+    #[error("{0}")]
+    Config(ConfigError),
+    /// The expression is no rule, or can never work on the values that the schema allows.
+    #[error("rule `{expression}`: {error}")]
+    Compile {
+        /// The expression.
+        expression: String,
+        /// Why.
+        error: CompileError,
+    },
+}
+
+/// The rules of one schema.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    by_node: HashMap<NodeId, Result<Box<[Entry]>, ConfigError>>,
+    /// Nodes at or below which there are rules; by number.
+    leads: Vec<bool>,
+}
+
+impl Rules {
+    /// Compiles the rules of a schema. What is wrong with single rules is kept for when their node is reached.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn compile(schema: &Schema, limits: &RuleLimits) -> Result<Self, TooManyRules> {
+        let mut rules = Self {
+            by_node: HashMap::new(),
+            leads: vec![false; schema.nodes() as usize],
+        };
+        let mut count = 0;
+        for tree in schema.trees() {
+            rules.collect(tree, limits, &mut count);
+            if count > limits.rules {
+                return Err(TooManyRules { most: limits.rules });
+            }
+        }
+        // A reference leads wherever its definition does; definitions may refer to each other in circles.
+        let mut changed = !rules.by_node.is_empty();
+        while changed {
+            changed = false;
+            for tree in schema.trees() {
+                rules.mark(schema, tree, &mut changed);
+            }
+        }
+        Ok(rules)
+    }
+
+    /// True if there is no rule at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_node.is_empty()
+    }
+
+    /// True if the node, or a node below it, has rules.
+    pub(super) fn leads(&self, node: &Node) -> bool {
+        self.leads.get(node.id.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// The rules of a node, if it has any.
+    pub(super) fn of(&self, node: &Node) -> Option<&Result<Box<[Entry]>, ConfigError>> {
+        self.by_node.get(&node.id)
+    }
+
+    /// Rules that can never be evaluated on the values that their node's `type` allows, in the order of the schema.
+    #[must_use]
+    pub fn broken(&self, schema: &Schema) -> Vec<BrokenRule> {
+        let mut found = Vec::new();
+        for tree in schema.trees() {
+            self.collect_broken(tree, &mut found);
+        }
+        found
+    }
+
+    fn collect(&mut self, node: &Node, limits: &RuleLimits, count: &mut usize) {
+        // What stands beside a reference was laid over its definition, in a tree of its own.
+        if node.reference.is_some() {
+            return;
+        }
+        if let Some(extension) = node.extensions.validations() {
+            *count += extension.as_array().map_or(1, Vec::len);
+            if *count > limits.rules {
+                return;
+            }
+            self.by_node.insert(node.id, decode(extension, limits));
+        }
+        each_reached(node, &mut |child| self.collect(child, limits, count));
+    }
+
+    fn mark(&mut self, schema: &Schema, node: &Node, changed: &mut bool) -> bool {
+        let target = schema.resolve(node);
+        let mut leads = self.by_node.contains_key(&node.id) || self.leads(target);
+        each_reached(node, &mut |child| {
+            leads |= self.mark(schema, child, changed)
+        });
+        if let Some(mark) = self.leads.get_mut(node.id.0 as usize) {
+            *changed |= leads && !*mark;
+            *mark |= leads;
+        }
+        leads
+    }
+
+    fn collect_broken(&self, node: &Node, found: &mut Vec<BrokenRule>) {
+        match self.of(node) {
+            None => {}
+            Some(Err(error)) => found.push(BrokenRule::Config(error.clone())),
+            Some(Ok(entries)) => {
+                found.extend(entries.iter().filter_map(|entry| broken(entry, node)))
+            }
+        }
+        each_reached(node, &mut |child| self.collect_broken(child, found));
+    }
+}
+
+/// Why a rule can never be evaluated: it does not compile for any kind of value that the node's type allows.
+fn broken(entry: &Entry, node: &Node) -> Option<BrokenRule> {
+    let compile = |expression: &str, error: CompileError| BrokenRule::Compile {
+        expression: expression.to_owned(),
+        error,
+    };
+    let rule = match entry {
+        Ok(rule) => rule,
+        Err((expression, error)) => return Some(compile(expression, error.clone())),
+    };
+    let mut first = None;
+    for kind in kinds(node) {
+        // An old value is of the same kind, as long as the type has not changed.
+        match rule.check(kind, kind) {
+            Ok(()) => return None,
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    first.map(|error| compile(rule.source(), error))
+}
+
+fn kinds(node: &Node) -> Vec<Container> {
+    let allows = |kind| node.types.is_any() || node.types.contains(kind);
+    let mut kinds = Vec::new();
+    if allows(Type::Object) {
+        kinds.push(Container::Object);
+    }
+    if allows(Type::Array) {
+        kinds.push(Container::Array);
+    }
+    if node.types.is_any()
+        || node
+            .types
+            .names()
+            .iter()
+            .any(|name| !matches!(&**name, "object" | "array"))
+    {
+        kinds.push(Container::Other);
+    }
+    kinds
+}
+
+/// The nodes below a node that documents reach (S9).
+fn each_reached(node: &Node, visit: &mut dyn FnMut(&Node)) {
+    node.properties().values().for_each(|child| visit(child));
+    node.patterns().for_each(|(_, node)| visit(node));
+    node.additional_schema().into_iter().for_each(&mut *visit);
+    node.every_item().into_iter().for_each(visit);
+}
