@@ -17,7 +17,7 @@ fn schema(document: &Value) -> Schema {
 
 fn walk(document: &Value, new: &Value, old: Option<&Value>) -> Result<Vec<String>, RuleError> {
     let schema = schema(document);
-    let rules = Rules::compile(&schema, &RuleLimits::DEFAULT).unwrap();
+    let rules = Rules::collect(&schema, &RuleLimits::DEFAULT).unwrap();
     let violations = evaluate_all(&schema, &rules, new, old, &mut Budget::default(), &LIMITS)?;
     Ok(violations
         .iter()
@@ -221,7 +221,7 @@ fn a_broken_rule_is_an_error_where_it_is_reached_and_known_before() {
     let document = json!({"type": "object", "properties": {"o": {"type": "object", "x-deckhouse-validations": rule("self[0] == 1", "m")}, "l": {"type": "array", "x-deckhouse-validations": rule("self.x == 1", "m")},
         "any": {"x-deckhouse-validations": rule("self.x == 1", "m")}, "p": {"type": ["object", "null"], "x-deckhouse-validations": rule("self == null", "m")}, "text": {"type": "string", "x-deckhouse-validations": rule("self.split(',').size() > 0", "m")}}});
     let schema = schema(&document);
-    let rules = Rules::compile(&schema, &RuleLimits::DEFAULT).unwrap();
+    let rules = Rules::collect(&schema, &RuleLimits::DEFAULT).unwrap();
     let broken: Vec<_> = rules
         .broken(&schema)
         .iter()
@@ -248,7 +248,7 @@ fn a_schema_with_too_many_rules_is_refused_s20() {
         .map(|_| json!({"expression": "true", "message": "m"}))
         .collect();
     let schema = schema(&json!({"type": "object", "x-deckhouse-validations": many}));
-    let error = Rules::compile(&schema, &RuleLimits::DEFAULT).unwrap_err();
+    let error = Rules::collect(&schema, &RuleLimits::DEFAULT).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the schema has more than 512 rules: merge some"
@@ -290,7 +290,7 @@ fn an_error_is_left_out_when_the_document_violates_its_schema_and_messages_are_n
     let document = json!({"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}}, "x-deckhouse-validations": [
         {"expression": "self.n > 5", "message": "small"}, {"expression": "self.s.startsWith('a')", "message": "no a"}]});
     let schema = schema(&document);
-    let rules = Rules::compile(&schema, &RuleLimits::DEFAULT).unwrap();
+    let rules = Rules::collect(&schema, &RuleLimits::DEFAULT).unwrap();
     let said = |new: Value| -> Vec<String> {
         let violations = conform(&new, None, &schema, &rules, &mut Budget::default(), &LIMITS);
         violations.iter().map(ToString::to_string).collect()

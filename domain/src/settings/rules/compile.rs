@@ -3,8 +3,7 @@
 //! The text is bounded ([`super::limits`]), parsed, checked ([`super::check`]) and rewritten ([`super::dialect`]). The parser is the
 //! interpreter's faster one; a property test holds it against its slower one. A rule is immutable and cheap to clone.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use cel_interpreter::parser::{Expression, ParseErrors, PrattParser};
 
@@ -35,7 +34,9 @@ impl CompileError {
     }
 }
 
-/// A parsed rule. Whether it compiles may depend on what kind of values `self` and `oldSelf` are: ask [`Rule::check`].
+/// A rule: its text, and what was made of it when it was first needed.
+///
+/// Most package versions that are loaded are never asked, so a rule that is not used takes no more room than its text.
 #[derive(Clone, Debug)]
 pub struct Rule(Arc<Inner>);
 
@@ -43,18 +44,39 @@ pub struct Rule(Arc<Inner>);
 struct Inner {
     source: Box<str>,
     message: Box<str>,
-    /// As parsed, until the answers for all kinds of values are known it is needed for checking.
-    parsed: Expression,
+    limits: RuleLimits,
+    compiled: OnceLock<Result<Compiled, CompileError>>,
+}
+
+#[derive(Debug)]
+struct Compiled {
     /// As evaluated.
-    rewritten: Expression,
+    expression: Expression,
     patterns: Box<[RulePattern]>,
     transition: bool,
-    /// Pairs of kinds for which the check has passed, one bit each.
-    passed: AtomicU16,
+    /// The pairs of kinds of `self` and `oldSelf` that the rule can work on, one bit each.
+    works: u16,
+}
+
+const KINDS: [Container; 3] = [Container::Object, Container::Array, Container::Other];
+
+const fn bit(own: Container, old: Container) -> u16 {
+    1 << (own as u16 * 3 + old as u16)
 }
 
 impl Rule {
-    /// Parses a rule.
+    /// A rule that is compiled when it is first needed.
+    #[must_use]
+    pub fn new(expression: &str, message: &str, limits: &RuleLimits) -> Self {
+        Self(Arc::new(Inner {
+            source: expression.into(),
+            message: message.into(),
+            limits: *limits,
+            compiled: OnceLock::new(),
+        }))
+    }
+
+    /// A rule that is compiled now.
     ///
     /// # Errors
     /// [`CompileError::Source`] and [`CompileError::Syntax`].
@@ -63,36 +85,29 @@ impl Rule {
         message: &str,
         limits: &RuleLimits,
     ) -> Result<Self, CompileError> {
-        check_source(expression, limits).map_err(CompileError::Source)?;
-        let parsed = PrattParser::default()
-            .parse(expression)
-            .map_err(|errors| CompileError::Syntax(first_line(&errors)))?;
-        let mut rewritten = parsed.clone();
-        let patterns = dialect::rewrite(&mut rewritten);
-        Ok(Self(Arc::new(Inner {
-            source: expression.into(),
-            message: message.into(),
-            transition: mentions_old(&parsed),
-            parsed,
-            rewritten,
-            patterns: patterns.into(),
-            passed: AtomicU16::new(0),
-        })))
+        let rule = Self::new(expression, message, limits);
+        rule.compiled()?;
+        Ok(rule)
     }
 
-    /// Whether the rule can work on values of these kinds; the answer is remembered when it can.
+    fn compiled(&self) -> Result<&Compiled, CompileError> {
+        let compiled = self
+            .0
+            .compiled
+            .get_or_init(|| compile(&self.0.source, &self.0.limits));
+        compiled.as_ref().map_err(Clone::clone)
+    }
+
+    /// Whether the rule is one, and can work on values of these kinds.
     ///
     /// # Errors
-    /// [`CompileError::Check`].
+    /// [`CompileError`].
     pub fn check(&self, own: Container, old: Container) -> Result<(), CompileError> {
-        let bit = 1_u16 << (own as u16 * 3 + old as u16);
-        // Relaxed: the bit only saves work, and nothing else is read on its strength.
-        if self.0.passed.load(Ordering::Relaxed) & bit != 0 {
+        if self.compiled()?.works & bit(own, old) != 0 {
             return Ok(());
         }
-        check(&self.0.parsed, own, old).map_err(CompileError::Check)?;
-        self.0.passed.fetch_or(bit, Ordering::Relaxed);
-        Ok(())
+        // Only the answers were kept; the reason is found again.
+        check(&parse(&self.0.source, &self.0.limits)?, own, old).map_err(CompileError::Check)
     }
 
     /// The expression as its author wrote it.
@@ -110,19 +125,58 @@ impl Rule {
     /// True if the expression mentions `oldSelf`: without an old value the rule is skipped.
     #[must_use]
     pub fn is_transition(&self) -> bool {
-        self.0.transition
-    }
-
-    /// The tree that is evaluated.
-    pub(super) fn expression(&self) -> &Expression {
-        &self.0.rewritten
+        self.compiled().is_ok_and(|compiled| compiled.transition)
     }
 
     /// The literal regular expressions of the rule.
     #[must_use]
     pub fn patterns(&self) -> &[RulePattern] {
-        &self.0.patterns
+        self.compiled().map_or(&[], |compiled| &compiled.patterns)
     }
+
+    /// The tree that is evaluated.
+    ///
+    /// # Errors
+    /// The rule is none.
+    pub(super) fn expression(&self) -> Result<&Expression, CompileError> {
+        self.compiled().map(|compiled| &compiled.expression)
+    }
+}
+
+fn parse(source: &str, limits: &RuleLimits) -> Result<Expression, CompileError> {
+    check_source(source, limits).map_err(CompileError::Source)?;
+    PrattParser::default()
+        .parse(source)
+        .map_err(|errors| CompileError::Syntax(first_line(&errors)))
+}
+
+fn compile(source: &str, limits: &RuleLimits) -> Result<Compiled, CompileError> {
+    let mut expression = parse(source, limits)?;
+    let transition = mentions_old(&expression);
+    let mut works = 0;
+    for own in KINDS {
+        // Without `oldSelf` in the rule its kind makes no difference.
+        let olds = if transition {
+            &KINDS[..]
+        } else {
+            &[Container::Other]
+        };
+        for old in olds {
+            if check(&expression, own, *old).is_ok() {
+                works |= bit(own, *old);
+            }
+        }
+        if !transition && works & bit(own, Container::Other) != 0 {
+            works |= bit(own, Container::Object) | bit(own, Container::Array);
+        }
+    }
+    let patterns = dialect::rewrite(&mut expression);
+    Ok(Compiled {
+        expression,
+        patterns: patterns.into(),
+        transition,
+        works,
+    })
 }
 
 /// Where the first mistake is and what it is, without the parser's drawing of the source.

@@ -76,7 +76,10 @@ pub fn charge(
         times: 1,
         left: budget.left,
     };
-    let outcome = bound.visit(rule.expression()).map(drop);
+    // A rule that is none costs nothing: it is not evaluated.
+    let outcome = rule
+        .expression()
+        .map_or(Ok(()), |expression| bound.visit(expression).map(drop));
     budget.left = if outcome.is_ok() { bound.left } else { 0 };
     outcome
 }

@@ -1,10 +1,10 @@
 //! `x-deckhouse-validations` of one node: a list of rules, or why it is none (section 5.3).
 //!
-//! What is wrong is kept and reported when the node is reached in a document. Nothing is evaluated here.
+//! What is wrong is kept and reported when the node is reached in a document. Nothing is compiled or evaluated here.
 
 use serde_json::Value;
 
-use super::compile::{CompileError, Rule};
+use super::compile::Rule;
 use super::limits::RuleLimits;
 
 /// The extension is not a list of rules: a configuration error of the package.
@@ -26,14 +26,11 @@ pub enum ConfigError {
     },
 }
 
-/// One entry: the rule, or the expression and why it is none.
-pub type Entry = Result<Rule, (Box<str>, CompileError)>;
-
 /// Reads the extension's value; `messageExpression`, `fieldPath` and `reason` are accepted and ignored.
 ///
 /// # Errors
 /// [`ConfigError`], of the first thing that is wrong.
-pub fn decode(extension: &Value, limits: &RuleLimits) -> Result<Box<[Entry]>, ConfigError> {
+pub fn decode(extension: &Value, limits: &RuleLimits) -> Result<Box<[Rule]>, ConfigError> {
     let list = extension.as_array().ok_or(ConfigError::NotAList)?;
     list.iter()
         .enumerate()
@@ -46,10 +43,7 @@ pub fn decode(extension: &Value, limits: &RuleLimits) -> Result<Box<[Entry]>, Co
                     .ok_or(ConfigError::Field { position, field })
             };
             let (expression, message) = (text("expression")?, text("message")?);
-            Ok(
-                Rule::parse(expression, message, limits)
-                    .map_err(|error| (expression.into(), error)),
-            )
+            Ok(Rule::new(expression, message, limits))
         })
         .collect()
 }

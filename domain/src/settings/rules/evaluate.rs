@@ -52,7 +52,10 @@ pub fn evaluate(rule: &Rule, own: &Json, old: Option<&Json>) -> Result<Outcome, 
     let mut context = Context::with_env(Arc::clone(&ENV));
     context.set_variable_resolver(&names);
     // Not `resolve_val`, which would be compiled into this crate, without optimisation and with huge frames in a debug build.
-    match Value::resolve(rule.expression(), &context) {
+    let expression = rule
+        .expression()
+        .map_err(|error| EvaluateError::Failed(error.to_string()))?;
+    match Value::resolve(expression, &context) {
         Ok(Value::Bool(true)) => Ok(Outcome::Passed),
         Ok(Value::Bool(false)) => Ok(Outcome::Failed),
         Ok(Value::String(name)) => Err(EvaluateError::NotBoolean(type_name(&name).to_owned())),

@@ -1,13 +1,13 @@
-//! The rules of one closed schema, compiled once and kept by node (section 5.3, S9, S20).
+//! The rules of one closed schema, kept by node and each compiled once (section 5.3, S9, S20).
 //!
 //! Only nodes that documents reach through `properties`, `items`, `additionalProperties` and `patternProperties` count; rules in
-//! branches are not even compiled. This file evaluates nothing.
+//! branches are never compiled. This file evaluates nothing.
 
 use std::collections::HashMap;
 
 use super::check::Container;
-use super::compile::CompileError;
-use super::decode::{ConfigError, Entry, decode};
+use super::compile::{CompileError, Rule};
+use super::decode::{ConfigError, decode};
 use super::limits::RuleLimits;
 use crate::settings::schema::Schema;
 use crate::settings::schema::node::{Node, NodeId, Type};
@@ -39,24 +39,24 @@ pub enum BrokenRule {
 /// The rules of one schema.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    by_node: HashMap<NodeId, Result<Box<[Entry]>, ConfigError>>,
+    by_node: HashMap<NodeId, Result<Box<[Rule]>, ConfigError>>,
     /// Nodes at or below which there are rules; by number.
     leads: Vec<bool>,
 }
 
 impl Rules {
-    /// Compiles the rules of a schema. What is wrong with single rules is kept for when their node is reached.
+    /// Collects the rules of a schema. Each is compiled when its node is first reached, and what is wrong with it is reported then.
     ///
     /// # Errors
     /// There are too many.
-    pub fn compile(schema: &Schema, limits: &RuleLimits) -> Result<Self, TooManyRules> {
+    pub fn collect(schema: &Schema, limits: &RuleLimits) -> Result<Self, TooManyRules> {
         let mut rules = Self {
             by_node: HashMap::new(),
             leads: vec![false; schema.nodes() as usize],
         };
         let mut count = 0;
         for tree in schema.trees() {
-            rules.collect(tree, limits, &mut count);
+            rules.take(tree, limits, &mut count);
             if count > limits.rules {
                 return Err(TooManyRules { most: limits.rules });
             }
@@ -84,7 +84,7 @@ impl Rules {
     }
 
     /// The rules of a node, if it has any.
-    pub(super) fn of(&self, node: &Node) -> Option<&Result<Box<[Entry]>, ConfigError>> {
+    pub(super) fn of(&self, node: &Node) -> Option<&Result<Box<[Rule]>, ConfigError>> {
         self.by_node.get(&node.id)
     }
 
@@ -98,7 +98,7 @@ impl Rules {
         found
     }
 
-    fn collect(&mut self, node: &Node, limits: &RuleLimits, count: &mut usize) {
+    fn take(&mut self, node: &Node, limits: &RuleLimits, count: &mut usize) {
         // What stands beside a reference was laid over its definition, in a tree of its own.
         if node.reference.is_some() {
             return;
@@ -110,7 +110,7 @@ impl Rules {
             }
             self.by_node.insert(node.id, decode(extension, limits));
         }
-        each_reached(node, &mut |child| self.collect(child, limits, count));
+        each_reached(node, &mut |child| self.take(child, limits, count));
     }
 
     fn mark(&mut self, schema: &Schema, node: &Node, changed: &mut bool) -> bool {
@@ -130,24 +130,14 @@ impl Rules {
         match self.of(node) {
             None => {}
             Some(Err(error)) => found.push(BrokenRule::Config(error.clone())),
-            Some(Ok(entries)) => {
-                found.extend(entries.iter().filter_map(|entry| broken(entry, node)))
-            }
+            Some(Ok(rules)) => found.extend(rules.iter().filter_map(|rule| broken(rule, node))),
         }
         each_reached(node, &mut |child| self.collect_broken(child, found));
     }
 }
 
 /// Why a rule can never be evaluated: it does not compile for any kind of value that the node's type allows.
-fn broken(entry: &Entry, node: &Node) -> Option<BrokenRule> {
-    let compile = |expression: &str, error: CompileError| BrokenRule::Compile {
-        expression: expression.to_owned(),
-        error,
-    };
-    let rule = match entry {
-        Ok(rule) => rule,
-        Err((expression, error)) => return Some(compile(expression, error.clone())),
-    };
+fn broken(rule: &Rule, node: &Node) -> Option<BrokenRule> {
     let mut first = None;
     for kind in kinds(node) {
         // An old value is of the same kind, as long as the type has not changed.
@@ -156,7 +146,10 @@ fn broken(entry: &Entry, node: &Node) -> Option<BrokenRule> {
             Err(error) => first = first.or(Some(error)),
         }
     }
-    first.map(|error| compile(rule.source(), error))
+    first.map(|error| BrokenRule::Compile {
+        expression: rule.source().to_owned(),
+        error,
+    })
 }
 
 fn kinds(node: &Node) -> Vec<Container> {
@@ -182,7 +175,7 @@ fn kinds(node: &Node) -> Vec<Container> {
 
 /// The nodes below a node that documents reach (S9).
 fn each_reached(node: &Node, visit: &mut dyn FnMut(&Node)) {
-    node.properties().values().for_each(|child| visit(child));
+    node.properties().values().for_each(|node| visit(node));
     node.patterns().for_each(|(_, node)| visit(node));
     node.additional_schema().into_iter().for_each(&mut *visit);
     node.every_item().into_iter().for_each(visit);

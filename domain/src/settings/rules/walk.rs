@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::check::Container;
 use super::compile::Rule;
 use super::cost::{Budget, charge};
-use super::decode::Entry;
 use super::evaluate::{EvaluateError, Outcome, evaluate};
 use super::set::Rules;
 use crate::settings::document::Path;
@@ -135,7 +134,12 @@ impl<'a> Walk<'a, '_> {
         match own {
             Value::Object(fields) => {
                 for (key, value) in fields {
-                    if let Some(child) = node.property(key).or_else(|| node.other_key(key)) {
+                    if let Some(child) = node
+                        .properties()
+                        .get(key)
+                        .map(AsRef::as_ref)
+                        .or_else(|| node.other_key(key))
+                    {
                         self.visit(
                             child,
                             value,
@@ -158,30 +162,19 @@ impl<'a> Walk<'a, '_> {
         match self.rules.of(node) {
             None => Ok(()),
             Some(Err(problem)) => Err(error(path, ErrorKind::Config, None, problem.to_string())),
-            Some(Ok(entries)) => entries
+            Some(Ok(rules)) => rules
                 .iter()
-                .try_for_each(|entry| self.entry(entry, own, old, path)),
+                .try_for_each(|rule| self.report(rule, own, old, path)),
         }
     }
 
-    fn entry(
+    fn report(
         &mut self,
-        entry: &Entry,
+        rule: &Rule,
         own: &Value,
         old: Option<&Value>,
         path: &Path<'_>,
     ) -> Result<(), RuleError> {
-        let rule = match entry {
-            Ok(rule) => rule,
-            Err((expression, problem)) => {
-                let kind = if problem.is_limit() {
-                    ErrorKind::Limit
-                } else {
-                    ErrorKind::Compile
-                };
-                return Err(error(path, kind, Some(expression), problem.to_string()));
-            }
-        };
         match self.rule(rule, own, old) {
             Ok(Outcome::Passed | Outcome::NotApplicable) => Ok(()),
             Ok(Outcome::Failed) => {
@@ -206,7 +199,14 @@ impl<'a> Walk<'a, '_> {
             Container::of(own),
             old.map_or(Container::Other, Container::of),
         )
-        .map_err(|problem| (ErrorKind::Compile, problem.to_string()))?;
+        .map_err(|problem| {
+            let kind = if problem.is_limit() {
+                ErrorKind::Limit
+            } else {
+                ErrorKind::Compile
+            };
+            (kind, problem.to_string())
+        })?;
         if rule.is_transition() && old.is_none() {
             return Ok(Outcome::NotApplicable);
         }

@@ -12,7 +12,7 @@ use super::{Failure, Given, Got};
 /// No defaulting: documents are as given.
 pub fn cel(given: &Given) -> Result<Got, Failure> {
     let schema = given.closed()?;
-    let rules = Rules::compile(&schema, &RuleLimits::DEFAULT)?;
+    let rules = Rules::collect(&schema, &RuleLimits::DEFAULT)?;
     let old = Some(&given.old).filter(|old| !old.is_null());
     let outcome = evaluate_all(
         &schema,
