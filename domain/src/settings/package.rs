@@ -47,7 +47,7 @@ pub struct PackageError {
     pub error: SchemaError,
 }
 
-/// A closed schema and its rules, compiled.
+/// A closed schema and its rules; each rule is compiled once, when it is first needed.
 #[derive(Clone, Debug)]
 pub struct Compiled {
     /// The schema.
@@ -57,13 +57,13 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Closes a schema and compiles its rules. What is wrong with single rules is kept for when their node is reached.
+    /// Closes a schema and collects its rules. What is wrong with a single rule is reported when its node is reached.
     ///
     /// # Errors
     /// There are too many rules.
     pub fn compile(open: OpenSchema, limits: &Limits) -> Result<Self, SchemaError> {
         let schema = Schema::close(open);
-        let rules = Rules::compile(&schema, &limits.rules).map_err(SchemaError::Rules)?;
+        let rules = Rules::collect(&schema, &limits.rules).map_err(SchemaError::Rules)?;
         Ok(Self { schema, rules })
     }
 

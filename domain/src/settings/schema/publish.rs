@@ -98,7 +98,7 @@ fn check_node(node: &Node, pointer: &str) -> Result<(), PublishError> {
 
 /// What only shows once the schema is put together: rules and defaults.
 fn check_use(schema: &Schema, limits: &Limits) -> Result<(), PublishError> {
-    let rules = Rules::compile(schema, &limits.rules).map_err(PublishError::TooManyRules)?;
+    let rules = Rules::collect(schema, &limits.rules).map_err(PublishError::TooManyRules)?;
     if let Some(broken) = rules.broken(schema).into_iter().next() {
         return Err(PublishError::Rule(broken));
     }
