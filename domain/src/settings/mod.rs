@@ -2,9 +2,10 @@
 //!
 //! Reading order: [`limits`] (what is refused for its size), [`document`] (JSON equality, paths, merging), [`schema`] (files to
 //! schemas), [`defaults`], [`grants`] and [`effective`] (what the user wrote, completed), [`patch`] and [`values`] (what templates
-//! see), [`package`] (both schemas of a version), [`validate`] (a document against a schema), [`rules`] (CEL), [`conform`] (both), [`immutable`]
-//! (what may not change), [`switch`] (what must be confirmed), [`form`] (the page), [`requirements`] (what the cluster must have),
-//! [`verify`] (what authors are told). Nothing here does IO or looks at a clock.
+//! see), [`validate`] (a document against a schema), [`rules`] (CEL), [`conform`] (both), [`package`] (both schemas of a version),
+//! [`immutable`] (what may not change), [`switch`] (what must be confirmed), [`form`] (the page), [`requirements`]
+//! (what the cluster must have), [`orphans`] (what outlives a release), [`verify`] (what authors are told). Nothing here does IO
+//! or looks at a clock.
 
 pub mod conform;
 pub mod defaults;
@@ -14,6 +15,7 @@ pub mod form;
 pub mod grants;
 pub mod immutable;
 pub mod limits;
+pub mod orphans;
 pub mod package;
 pub mod patch;
 pub mod requirements;

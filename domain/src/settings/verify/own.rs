@@ -56,7 +56,7 @@ pub(super) fn check_schema(document: &Document<'_>, limits: &Limits, findings: &
     match publish(content, limits) {
         // The rule `extensions` has said so, with more of them, and rules are looked at one by one below.
         Err(PublishError::Extension(_)) if document.path != SETTINGS_FILES[1] => {}
-        Ok(_) => {}
+        Err(PublishError::Rule(_) | PublishError::TooManyRules(_)) | Ok(_) => {}
         Err(problem) => findings.add(
             Rule::Schema,
             Level::Error,

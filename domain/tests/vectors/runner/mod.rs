@@ -5,6 +5,7 @@
 
 mod changes;
 mod filling;
+mod packages;
 mod rules;
 mod schemas;
 
@@ -114,6 +115,8 @@ impl Case {
             "immutable" => changes::immutable(&mut given),
             "enum-switch" => changes::enum_switch(&mut given),
             "cel" => rules::cel(&given),
+            "verify" => packages::verify(&mut given),
+            "orphans" => packages::orphans(&mut given),
             other => Err(Failure(format!("  no runner knows the category {other}"))),
         }?;
         if let Some(key) = given.context.0.keys().next() {
