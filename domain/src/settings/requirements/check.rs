@@ -157,11 +157,10 @@ type Enabled = BTreeMap<String, Option<Version>>;
 
 fn standing(module: &Module, enabled: &Enabled) -> Standing {
     match (enabled.get(&module.name), &module.range) {
-        (None, _) => Standing::Unmet,
         (Some(_), None) => Standing::Met,
         (Some(Some(version)), Some(range)) if range.contains(version) => Standing::Met,
-        (Some(Some(_)), Some(_)) => Standing::Unmet,
         (Some(None), Some(_)) => Standing::Unknown,
+        (None, _) | (Some(Some(_)), Some(_)) => Standing::Unmet,
     }
 }
 

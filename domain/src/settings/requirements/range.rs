@@ -162,6 +162,15 @@ fn separator(text: &str) -> Result<&str, &'static str> {
     }
 }
 
+/// What stands before a sign, and what behind it, which may not be nothing.
+fn suffix(word: &str, sign: char) -> Result<(&str, &str), &'static str> {
+    match word.split_once(sign) {
+        Some((_, "")) => Err("nothing follows the `-` or `+` of a version"),
+        Some(parts) => Ok(parts),
+        None => Ok((word, "")),
+    }
+}
+
 /// A version with missing parts or wildcards at the start of a text, and what follows it.
 fn partial(text: &str) -> Result<(Version, Written, &str), &'static str> {
     let end = text
@@ -169,12 +178,8 @@ fn partial(text: &str) -> Result<(Version, Written, &str), &'static str> {
         .unwrap_or(text.len());
     let (word, rest) = text.split_at(end);
     let word = word.strip_prefix('v').unwrap_or(word);
-    let (word, build) = word
-        .split_once('+')
-        .map_or((word, ""), |(word, build)| (word, build));
-    let (numbers, pre) = word
-        .split_once('-')
-        .map_or((word, ""), |(numbers, pre)| (numbers, pre));
+    let (word, build) = suffix(word, '+')?;
+    let (numbers, pre) = suffix(word, '-')?;
     let mut parts = numbers.split('.');
     let mut values = [0, 0, 0];
     let mut written = Written::Nothing;

@@ -117,7 +117,7 @@ impl Rules {
         let target = schema.resolve(node);
         let mut leads = self.by_node.contains_key(&node.id) || self.leads(target);
         each_reached(node, &mut |child| {
-            leads |= self.mark(schema, child, changed)
+            leads |= self.mark(schema, child, changed);
         });
         if let Some(mark) = self.leads.get_mut(node.id.0 as usize) {
             *changed |= leads && !*mark;

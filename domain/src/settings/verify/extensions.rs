@@ -60,7 +60,7 @@ impl Shapes<'_> {
             SWITCH => self.switches(value, pointer),
             UI_RESOURCE => self.resource(value, pointer),
             UI_ADVANCED | IMMUTABLE if !value.is_boolean() => {
-                self.wrong(pointer, "must be true or false")
+                self.wrong(pointer, "must be true or false");
             }
             UI_ORDER if !is_whole(value) => self.wrong(pointer, "must be a whole number"),
             UI_MESSAGE | UI_GROUP if !value.is_string() => self.wrong(pointer, "must be a text"),
@@ -121,7 +121,7 @@ impl Shapes<'_> {
                     Some(Value::Array(to)) if !to.is_empty() && to.iter().all(Value::is_string) => {
                     }
                     Some(_) => {
-                        shapes.wrong(&join(pointer, "to"), "must be a non-empty list of texts")
+                        shapes.wrong(&join(pointer, "to"), "must be a non-empty list of texts");
                     }
                 }
                 let impact = entry.get("impact");

@@ -105,16 +105,15 @@ pub fn orphans(given: &mut Given) -> Result<Got, Failure> {
 
 /// The current values, or those of the defaults on the given settings.
 fn read(given: &mut Given) -> Result<Got, Failure> {
-    let values = match given.context.take("values") {
-        Some(values) => values,
-        None => {
-            let mut values = given.new.clone();
-            if !given.values_schema.is_null() {
-                let schema = Schema::close(open(&given.values_schema, &LIMITS)?);
-                apply_defaults(&mut values, &schema, LIMITS.settings_bytes, &LIMITS)?;
-            }
-            values
+    let values = if let Some(values) = given.context.take("values") {
+        values
+    } else {
+        let mut values = given.new.clone();
+        if !given.values_schema.is_null() {
+            let schema = Schema::close(open(&given.values_schema, &LIMITS)?);
+            apply_defaults(&mut values, &schema, LIMITS.settings_bytes, &LIMITS)?;
         }
+        values
     };
     Ok(match declared(&values) {
         Ok(kinds) => {
@@ -132,8 +131,9 @@ fn read(given: &mut Given) -> Result<Got, Failure> {
     })
 }
 
-fn declared_in(context: Value) -> Result<Vec<Declared>, Failure> {
-    declared(&json!({"orphanResources": context})).map_err(Failure::from)
+fn declared_in(context: Option<Value>) -> Result<Vec<Declared>, Failure> {
+    let values = json!({ "orphanResources": context.unwrap_or_default() });
+    declared(&values).map_err(Failure::from)
 }
 
 fn served_in(context: Value) -> Result<Vec<Served>, Failure> {
@@ -167,7 +167,7 @@ fn purge(given: &mut Given) -> Result<Got, Failure> {
     let namespace = context.take_text("namespace").unwrap_or_default();
     let named = context.take_text("instance").unwrap_or_default();
     let instance = context.take_text("instance_override").unwrap_or(named);
-    let declared = declared_in(context.take("declared").unwrap_or_default())?;
+    let declared = declared_in(context.take("declared"))?;
     let served = served_in(context.take("served").unwrap_or_else(|| json!([])))?;
     let objects: Vec<Object> =
         serde_json::from_value(context.take("objects").unwrap_or_else(|| json!([])))?;
