@@ -3,9 +3,10 @@
 //! Reading order: [`limits`] (what is refused for its size), [`document`] (JSON equality, paths, merging), [`schema`] (files to
 //! schemas), [`defaults`], [`grants`] and [`effective`] (what the user wrote, completed), [`patch`] and [`values`] (what templates
 //! see), [`validate`] (a document against a schema), [`rules`] (CEL), [`conform`] (both), [`package`] (both schemas of a version),
-//! [`immutable`] (what may not change), [`switch`] (what must be confirmed), [`form`] (the page). Nothing here does IO or looks
-//! at a clock.
+//! [`immutable`] (what may not change), [`switch`] (what must be confirmed), [`form`] (the page), [`admission`] (all of it in the
+//! webhook's order). Nothing here does IO or looks at a clock.
 
+pub mod admission;
 pub mod conform;
 pub mod defaults;
 pub mod document;

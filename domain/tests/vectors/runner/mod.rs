@@ -7,6 +7,7 @@ mod changes;
 mod filling;
 mod rules;
 mod schemas;
+mod webhook;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -113,6 +114,7 @@ impl Case {
             "grants" => filling::grants(&mut given),
             "immutable" => changes::immutable(&mut given),
             "enum-switch" => changes::enum_switch(&mut given),
+            "webhook" => webhook::webhook(&mut given),
             "cel" => rules::cel(&given),
             other => Err(Failure(format!("  no runner knows the category {other}"))),
         }?;
