@@ -3,10 +3,11 @@
 //! Reading order: [`limits`] (what is refused for its size), [`document`] (JSON equality, paths, merging), [`schema`] (files to
 //! schemas), [`defaults`], [`grants`] and [`effective`] (what the user wrote, completed), [`patch`] and [`values`] (what templates
 //! see), [`validate`] (a document against a schema), [`rules`] (CEL), [`conform`] (both), [`package`] (both schemas of a version),
-//! [`immutable`] (what may not change), [`switch`] (what must be confirmed), [`form`] (the page), [`requirements`]
-//! (what the cluster must have), [`orphans`] (what outlives a release), [`verify`] (what authors are told). Nothing here does IO
-//! or looks at a clock.
+//! [`immutable`] (what may not change), [`switch`] (what must be confirmed), [`form`] (the page), [`requirements`] (what the
+//! cluster must have), [`admission`] (all of it in the webhook's order), [`orphans`] (what outlives a release), [`verify`] (what
+//! authors are told). Nothing here does IO or looks at a clock.
 
+pub mod admission;
 pub mod conform;
 pub mod defaults;
 pub mod document;

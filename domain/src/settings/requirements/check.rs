@@ -5,9 +5,11 @@
 use std::collections::BTreeMap;
 
 use semver::Version;
+use serde_json::Value;
 
 use super::range::{Range, parse_version};
-use super::{Group, Module, Requirements};
+use super::{Group, Module, RequirementError, Requirements};
+use crate::violation::{Kind, Verdict, Violation};
 
 /// What is known of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +46,30 @@ impl Findings {
     #[must_use]
     pub fn is_met(&self) -> bool {
         self.unmet.is_empty()
+    }
+}
+
+/// What admission says of written requirements: mistakes and unmet ones refuse, unknown ones warn (section 8, step 9).
+pub fn judge(requirements: &Value, platform: &Platform) -> Verdict {
+    const VERSION: &str = "spec.packageVersion";
+    match Requirements::parse(requirements) {
+        Ok(requirements) => {
+            let findings = requirements.check(platform);
+            let unmet = findings.unmet.into_iter();
+            Verdict {
+                violations: unmet
+                    .map(|text| Violation::new(VERSION, Kind::Forbidden, text))
+                    .collect(),
+                warnings: findings.unknown,
+            }
+        }
+        Err(mistakes) => {
+            let mistake = |error: RequirementError| {
+                let text = format!("the package's requirements cannot be read: {error}");
+                Violation::new(VERSION, Kind::Invalid, text)
+            };
+            Verdict::refused(mistakes.into_iter().map(mistake).collect())
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod filling;
 mod packages;
 mod rules;
 mod schemas;
+mod webhook;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -114,6 +115,7 @@ impl Case {
             "grants" => filling::grants(&mut given),
             "immutable" => changes::immutable(&mut given),
             "enum-switch" => changes::enum_switch(&mut given),
+            "webhook" => webhook::webhook(&mut given),
             "cel" => rules::cel(&given),
             "verify" => packages::verify(&mut given),
             "orphans" => packages::orphans(&mut given),
