@@ -17,9 +17,8 @@ use std::process::ExitCode;
 
 use domain::settings::defaults::apply_defaults;
 use domain::settings::limits::Limits;
-use domain::settings::package::PackageSchemas;
-use domain::settings::schema::Schema;
-use domain::settings::validate::{message, validate};
+use domain::settings::package::{Compiled, PackageSchemas};
+use domain::settings::validate::message;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -89,7 +88,7 @@ fn check(case: &Case, schemas: &BTreeMap<String, Value>) -> Result<(), Box<dyn E
     let schema = match case.kind.as_str() {
         "configValues" => package.settings,
         "values" => package.values,
-        "helmValues" => package.values.as_ref().map(Schema::strict),
+        "helmValues" => package.values.as_ref().map(Compiled::strict),
         other => return Err(format!("no runner knows the kind {other}").into()),
     };
     let Some(schema) = schema else {
@@ -97,19 +96,24 @@ fn check(case: &Case, schemas: &BTreeMap<String, Value>) -> Result<(), Box<dyn E
     };
     verdict(case, &schema, &case.document, case.valid, "as it is")?;
     let mut defaulted = case.document.clone();
-    apply_defaults(&mut defaulted, &schema, LIMITS.settings_bytes, &LIMITS)?;
+    apply_defaults(
+        &mut defaulted,
+        &schema.schema,
+        LIMITS.settings_bytes,
+        &LIMITS,
+    )?;
     let expected = case.valid_after_defaults.unwrap_or(case.valid);
     verdict(case, &schema, &defaulted, expected, "after defaults")
 }
 
 fn verdict(
     case: &Case,
-    schema: &Schema,
+    schema: &Compiled,
     document: &Value,
     expected: bool,
     when: &str,
 ) -> Result<(), Box<dyn Error>> {
-    let violations = validate(document, schema, &LIMITS);
+    let violations = schema.conform(document, None, &LIMITS);
     let messages: Vec<String> = violations
         .iter()
         .map(|violation| message(&case.module, violation))

@@ -49,7 +49,7 @@ pub fn effective(
     applied: Option<&Value>,
     limits: &Limits,
 ) -> Result<Value, EffectiveError> {
-    let mut settings = given(user, limits)?;
+    let mut settings = as_given(user, limits)?;
     apply_defaults(&mut settings, schema, limits.settings_bytes, limits)
         .map_err(EffectiveError::Defaults)?;
     for reference in &grants.references {
@@ -79,7 +79,11 @@ pub fn effective_without_schema(user: &Value) -> Result<Value, EffectiveError> {
     }
 }
 
-fn given(user: &Value, limits: &Limits) -> Result<Value, EffectiveError> {
+/// What the user wrote, uncompleted; nothing is the empty map.
+///
+/// # Errors
+/// Settings that are no object, or over a limit.
+pub fn as_given(user: &Value, limits: &Limits) -> Result<Value, EffectiveError> {
     match user {
         Value::Null => Ok(Value::Object(Map::new())),
         Value::Object(_) => {

@@ -1,8 +1,10 @@
 //! The sizes that a package or a request may not exceed (S20), in one table.
 //!
-//! Each limit has an error of its own where it is enforced. Limits of rules stand beside the rules; this file enforces nothing.
+//! Each limit has an error of its own where it is enforced. This file enforces nothing.
 
-/// All limits of S20 but those of rules. [`Limits::DEFAULT`] is what the server uses.
+use super::rules::limits::RuleLimits;
+
+/// All limits of S20. [`Limits::DEFAULT`] is what the server uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one schema file as written.
@@ -35,6 +37,8 @@ pub struct Limits {
     pub walk_depth: usize,
     /// Violations of one document that are reported.
     pub violations: usize,
+    /// Limits of rules.
+    pub rules: RuleLimits,
 }
 
 impl Limits {
@@ -55,6 +59,7 @@ impl Limits {
         steps: 1_000_000,
         walk_depth: 512,
         violations: 1_000,
+        rules: RuleLimits::DEFAULT,
     };
 }
 

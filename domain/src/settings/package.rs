@@ -4,10 +4,14 @@
 
 use serde_json::Value;
 
+use super::conform::conform;
 use super::grants::Grants;
 use super::limits::Limits;
+use super::rules::cost::Budget;
+use super::rules::set::Rules;
 use super::schema::extend::extend;
 use super::schema::{OpenSchema, Schema, SchemaError, load, open};
+use crate::violation::Violation;
 
 /// The settings schema's file: the first that exists counts, also if it is empty (section 2).
 pub const SETTINGS_FILES: [&str; 2] = ["openapi/settings.yaml", "openapi/config-values.yaml"];
@@ -43,15 +47,63 @@ pub struct PackageError {
     pub error: SchemaError,
 }
 
+/// A closed schema and its rules; each rule is compiled once, when it is first needed.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The schema.
+    pub schema: Schema,
+    /// The rules of its nodes.
+    pub rules: Rules,
+}
+
+impl Compiled {
+    /// Closes a schema and collects its rules. What is wrong with a single rule is reported when its node is reached.
+    ///
+    /// # Errors
+    /// There are too many rules.
+    pub fn compile(open: OpenSchema, limits: &Limits) -> Result<Self, SchemaError> {
+        let schema = Schema::close(open);
+        let rules = Rules::collect(&schema, &limits.rules).map_err(SchemaError::Rules)?;
+        Ok(Self { schema, rules })
+    }
+
+    /// The variant for rendering, with what `x-required-for-helm` asks for (section 3.2). Nodes keep their numbers, so rules stay.
+    #[must_use]
+    pub fn strict(&self) -> Self {
+        Self {
+            schema: self.schema.strict(),
+            rules: self.rules.clone(),
+        }
+    }
+
+    /// Everything that schema and rules find wrong with a document, within one request's budget (section 5.1).
+    #[must_use]
+    pub fn conform(
+        &self,
+        document: &Value,
+        old: Option<&Value>,
+        limits: &Limits,
+    ) -> Vec<Violation> {
+        conform(
+            document,
+            old,
+            &self.schema,
+            &self.rules,
+            &mut Budget::default(),
+            limits,
+        )
+    }
+}
+
 /// The schemas of one package version, ready to use.
 #[derive(Clone, Debug, Default)]
 pub struct PackageSchemas {
     /// The closed settings schema, if the package has one.
-    pub settings: Option<Schema>,
+    pub settings: Option<Compiled>,
     /// The bound fields of the settings schema.
     pub grants: Grants,
     /// The merged, closed values schema, if the package has one.
-    pub values: Option<Schema>,
+    pub values: Option<Compiled>,
 }
 
 impl PackageSchemas {
@@ -97,14 +149,19 @@ impl PackageSchemas {
         };
         let settings = open(Side::Settings, settings)?;
         let values = open(Side::Values, values)?.map(|values| extend(values, settings.as_ref()));
-        let settings = settings.map(Schema::close);
+        let compile = |side, open: Option<OpenSchema>| {
+            open.map(|open| Compiled::compile(open, limits))
+                .transpose()
+                .map_err(|error| PackageError { side, error })
+        };
+        let settings = compile(Side::Settings, settings)?;
         Ok(Self {
             grants: settings
                 .as_ref()
-                .map(|schema| Grants::collect(schema, limits))
+                .map(|settings| Grants::collect(&settings.schema, limits))
                 .unwrap_or_default(),
             settings,
-            values: values.map(Schema::close),
+            values: compile(Side::Values, values)?,
         })
     }
 }

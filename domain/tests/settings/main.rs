@@ -7,6 +7,7 @@
     clippy::indexing_slicing
 )]
 
+mod admission;
 mod dialect;
 mod form;
 mod hostile;

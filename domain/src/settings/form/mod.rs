@@ -78,7 +78,8 @@ pub enum FormError {
 /// # Errors
 /// There is no schema, or the present settings are over a limit.
 pub fn form(facts: &FormFacts<'_>, limits: &Limits) -> Result<Form, FormError> {
-    let schema = facts.package.settings.as_ref().ok_or(FormError::NoSchema)?;
+    let settings = facts.package.settings.as_ref().ok_or(FormError::NoSchema)?;
+    let schema = &settings.schema;
     let grants: &Grants = &facts.package.grants;
     let placeholders = effective(
         facts.settings,

@@ -46,8 +46,10 @@ fn node_at<'s>(schema: &'s Schema, pointer: &str) -> Option<&'s Node> {
         .try_fold(schema.root(), |node, step| {
             let key = step.replace("~1", "/").replace("~0", "~");
             let element = key.parse().ok().and_then(|position| node.item(position));
-            let property = node.properties().get(&key).map(Box::as_ref);
-            let child = property.or(element).or_else(|| node.other_key(&key))?;
+            let child = node
+                .property(&key)
+                .or(element)
+                .or_else(|| node.other_key(&key))?;
             Some(schema.resolve(child))
         })
 }

@@ -22,6 +22,7 @@ mod walk;
 use serde_json::Value;
 
 use super::limits::Limits;
+use super::rules::set::TooManyRules;
 
 pub use close::Schema;
 pub use decode::DecodeError;
@@ -41,6 +42,9 @@ pub enum SchemaError {
     /// A reference leads nowhere.
     #[error(transparent)]
     Reference(ReferenceError),
+    /// The schema has too many rules.
+    #[error(transparent)]
+    Rules(TooManyRules),
 }
 
 /// A document as an open schema: decoded, with its references in place.

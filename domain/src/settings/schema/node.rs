@@ -247,6 +247,12 @@ impl Node {
             .unwrap_or(&NONE)
     }
 
+    /// The schema of a key that `properties` names.
+    #[must_use]
+    pub fn property(&self, key: &str) -> Option<&Self> {
+        self.properties().get(key).map(Box::as_ref)
+    }
+
     /// `patternProperties` in the order of their patterns.
     pub fn patterns(&self) -> impl Iterator<Item = &(Pattern, Box<Self>)> {
         self.object

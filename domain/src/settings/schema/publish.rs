@@ -6,10 +6,11 @@
 use serde_json::Value;
 
 use super::extensions::{ShapeError, published};
-use super::{DecodeError, Node, OpenSchema, ReferenceError, Schema, decode, encode, refs};
+use super::{DecodeError, Node, ReferenceError, Schema, decode, encode, refs};
 use crate::settings::defaults::{DefaultsError, apply_defaults};
 use crate::settings::document::size_within;
 use crate::settings::limits::Limits;
+use crate::settings::rules::set::{BrokenRule, Rules, TooManyRules};
 
 /// Why a schema is not published (`MetadataLoaded=False/InvalidSchema`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,6 +32,12 @@ pub enum PublishError {
         /// Why it does not compile.
         problem: super::pattern::PatternError,
     },
+    /// There are too many rules.
+    #[error(transparent)]
+    TooManyRules(TooManyRules),
+    /// A rule can never be evaluated.
+    #[error("{0}")]
+    Rule(BrokenRule),
     /// Defaults go on for ever, or add too much.
     #[error("the schema's defaults cannot be applied to empty settings: {0}")]
     Defaults(DefaultsError),
@@ -50,7 +57,7 @@ pub fn publish(document: &Value, limits: &Limits) -> Result<Value, PublishError>
     let node = decode::decode(document, limits).map_err(PublishError::Decode)?;
     check_node(&node, "")?;
     let open = refs::link(node.clone(), limits).map_err(PublishError::Reference)?;
-    check_defaults(open, limits)?;
+    check_use(&Schema::close(open), limits)?;
     let written = encode::encode(&node, &|key, value| published(key, value).ok().flatten());
     if size_within(&written, limits.published_bytes).is_none() {
         return Err(PublishError::TooLarge {
@@ -89,9 +96,13 @@ fn check_node(node: &Node, pointer: &str) -> Result<(), PublishError> {
     outcome
 }
 
-fn check_defaults(open: OpenSchema, limits: &Limits) -> Result<(), PublishError> {
-    let schema = Schema::close(open);
+/// What only shows once the schema is put together: rules and defaults.
+fn check_use(schema: &Schema, limits: &Limits) -> Result<(), PublishError> {
+    let rules = Rules::collect(schema, &limits.rules).map_err(PublishError::TooManyRules)?;
+    if let Some(broken) = rules.broken(schema).into_iter().next() {
+        return Err(PublishError::Rule(broken));
+    }
     let mut settings = Value::Object(serde_json::Map::new());
-    apply_defaults(&mut settings, &schema, limits.settings_bytes, limits)
+    apply_defaults(&mut settings, schema, limits.settings_bytes, limits)
         .map_err(PublishError::Defaults)
 }

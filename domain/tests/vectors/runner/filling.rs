@@ -67,7 +67,8 @@ pub fn defaults(given: &mut Given) -> Result<Got, Failure> {
         .transpose()?
         .into_iter()
         .collect();
-    let values = values(&settings, package.values.as_ref(), &patches, &LIMITS)?;
+    let schema = package.values.as_ref().map(|values| &values.schema);
+    let values = values(&settings, schema, &patches, &LIMITS)?;
     Ok(Got::from([("settings", settings), ("values", values)]))
 }
 

@@ -5,8 +5,10 @@
 
 mod changes;
 mod filling;
+mod packages;
 mod rules;
 mod schemas;
+mod webhook;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -113,7 +115,10 @@ impl Case {
             "grants" => filling::grants(&mut given),
             "immutable" => changes::immutable(&mut given),
             "enum-switch" => changes::enum_switch(&mut given),
+            "webhook" => webhook::webhook(&mut given),
             "cel" => rules::cel(&given),
+            "verify" => packages::verify(&mut given),
+            "orphans" => packages::orphans(&mut given),
             other => Err(Failure(format!("  no runner knows the category {other}"))),
         }?;
         if let Some(key) = given.context.0.keys().next() {
