@@ -15,7 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use self::check::CheckOptions;
 pub use self::openbao::{OpenBaoAuth, OpenBaoOptions};
-pub use self::package::{PackageCommand, RenderOptions};
+pub use self::package::{PackageCommand, RenderOptions, VerifyOptions};
 pub use self::registry::{
     AdoptOptions, InstanceOptions, ListOptions, RegistryCommand, ReleaseOptions,
 };

@@ -9,9 +9,23 @@ use super::OutputFormat;
 /// Subcommands of `tenantry package`.
 #[derive(Debug, Subcommand)]
 pub enum PackageCommand {
+    /// Look for mistakes in a package's schemas, their translations and package.yaml. Exit code: 0 no error, 1 an error, 2 the
+    /// package could not be read. Warnings alone pass.
+    Verify(VerifyOptions),
     /// Show what an Application's settings come to: effective settings, values, what is refused and why, and the confirmations that
     /// a change asks for. Exit code: 0 accepted, 1 refused, 2 something could not be read.
     RenderSettings(RenderOptions),
+}
+
+/// Options of `tenantry package verify`.
+#[derive(Debug, Args)]
+pub struct VerifyOptions {
+    /// The package: its directory, or an archive of it (.tar, .tar.gz).
+    #[arg(value_name = "DIR")]
+    pub package: PathBuf,
+    /// How findings are printed.
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub output: OutputFormat,
 }
 
 /// Options of `tenantry package render-settings`.

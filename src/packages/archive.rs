@@ -1,6 +1,7 @@
 //! A package as an archive: `tar`, plain or in gzip. Nothing is unpacked to a disk, so a path can lead nowhere; bombs end at a
 //! bound.
 
+use std::error::Error;
 use std::io::{self, BufRead as _, BufReader, Read};
 
 use domain::packages::files::{Files, Scope};
@@ -68,18 +69,23 @@ fn within(path: &str) -> &str {
 }
 
 fn damaged(error: io::Error) -> ReadError {
-    if error.get_ref().is_some_and(|inner| inner.is::<TooLarge>()) {
-        return ReadError::ArchiveTooLarge;
+    if is_too_large(&error) {
+        ReadError::ArchiveTooLarge
+    } else {
+        ReadError::Archive(error)
     }
-    // The library puts its own words around what the source said.
-    let mut cause = error.get_ref().map(|inner| inner as &dyn std::error::Error);
-    while let Some(inner) = cause {
-        if inner.is::<TooLarge>() {
-            return ReadError::ArchiveTooLarge;
-        }
-        cause = inner.source();
+}
+
+/// The library puts its own errors around what the source said.
+fn is_too_large(error: &(dyn Error + 'static)) -> bool {
+    let within = error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref);
+    match within {
+        _ if error.is::<TooLarge>() => true,
+        Some(inner) => is_too_large(inner),
+        None => error.source().is_some_and(is_too_large),
     }
-    ReadError::Archive(error)
 }
 
 /// The archive goes on beyond [`ARCHIVE_MAX`].

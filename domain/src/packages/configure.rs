@@ -4,13 +4,11 @@
 
 use serde_json::Value;
 
-use super::usable::Usable;
-use crate::settings::conform::conform;
 use crate::settings::effective::{EffectiveError, effective, effective_without_schema};
 use crate::settings::grants::Catalogs;
 use crate::settings::immutable;
 use crate::settings::limits::Limits;
-use crate::settings::rules::cost::Budget;
+use crate::settings::package::PackageSchemas;
 use crate::settings::switch::{Confirmation, confirmations};
 use crate::settings::values::{ValuesError, values};
 use crate::violation::{FieldPath, Kind, Violation};
@@ -45,17 +43,17 @@ pub struct Configured {
 /// # Errors
 /// Settings that cannot be completed: no map, over a limit, or given without a schema.
 pub fn configure(
-    usable: &Usable,
+    schemas: &PackageSchemas,
     wanted: Wanted<'_>,
     limits: &Limits,
 ) -> Result<Configured, EffectiveError> {
-    let Some(schema) = &usable.schemas.settings else {
+    let Some(compiled) = &schemas.settings else {
         return Ok(Configured {
             settings: effective_without_schema(wanted.settings)?,
             ..Configured::default()
         });
     };
-    let grants = &usable.schemas.grants;
+    let (schema, grants) = (&compiled.schema, &schemas.grants);
     let settings = effective(
         wanted.settings,
         schema,
@@ -64,15 +62,7 @@ pub fn configure(
         wanted.applied,
         limits,
     )?;
-    let (mut budget, rules) = (Budget::default(), &usable.settings_rules);
-    let mut violations = conform(
-        &settings,
-        wanted.applied,
-        schema,
-        rules,
-        &mut budget,
-        limits,
-    );
+    let mut violations = compiled.conform(&settings, wanted.applied, limits);
     let mut switches = Vec::new();
     if let Some(applied) = wanted.applied {
         violations.extend(immutable::check(schema, applied, &settings, limits));
@@ -86,7 +76,10 @@ pub fn configure(
     violations.extend(grants.validate(wanted.settings, wanted.catalogs));
     Ok(Configured {
         settings,
-        violations: violations.into_iter().map(placed).collect(),
+        violations: violations
+            .into_iter()
+            .map(|violation| placed(SETTINGS, violation))
+            .collect(),
         confirmations: switches,
     })
 }
@@ -97,31 +90,28 @@ pub fn configure(
 /// # Errors
 /// Defaults over a bound.
 pub fn values_of(
-    usable: &Usable,
+    schemas: &PackageSchemas,
     settings: &Value,
     limits: &Limits,
 ) -> Result<(Value, Vec<Violation>), ValuesError> {
-    let schema = usable.schemas.values.as_ref();
+    let compiled = schemas.values.as_ref();
+    let schema = compiled.map(|compiled| &compiled.schema);
     let values = values(settings, schema, &[], limits)?;
-    let violations = schema.map_or_else(Vec::new, |schema| {
-        let mut budget = Budget::default();
-        conform(
-            &values,
-            None,
-            schema,
-            &usable.values_rules,
-            &mut budget,
-            limits,
-        )
+    let violations = compiled.map_or_else(Vec::new, |compiled| {
+        let found = compiled.conform(&values, None, limits);
+        found
+            .into_iter()
+            .map(|violation| placed("values", violation))
+            .collect()
     });
     Ok((values, violations))
 }
 
-fn placed(violation: Violation) -> Violation {
+fn placed(root: &str, violation: Violation) -> Violation {
     let path = match violation.path.as_str() {
-        "" => SETTINGS.to_owned(),
-        index if index.starts_with('[') => format!("{SETTINGS}{index}"),
-        field => format!("{SETTINGS}.{field}"),
+        "" => root.to_owned(),
+        index if index.starts_with('[') => format!("{root}{index}"),
+        field => format!("{root}.{field}"),
     };
     Violation {
         path: FieldPath::new(path),
@@ -137,8 +127,8 @@ mod tests {
 
     use serde_json::json;
 
+    use super::super::documents::{Documents, usable as schemas_of};
     use super::super::files::Files;
-    use super::super::usable::Documents;
     use super::*;
     use crate::settings::grants::Catalog;
 
@@ -154,14 +144,14 @@ x-deckhouse-validations:
   - {expression: "self.replicas >= oldSelf.replicas", message: "never fewer"}
 "#;
 
-    fn usable(values: Option<&str>) -> Usable {
+    fn usable(values: Option<&str>) -> PackageSchemas {
         let mut files = Files::default();
         files.insert("openapi/settings.yaml", SCHEMA.as_bytes().to_vec());
         if let Some(values) = values {
             files.insert("openapi/values.yaml", values.as_bytes().to_vec());
         }
         let documents = Documents::read(&files, &Limits::DEFAULT).unwrap();
-        Usable::new(&documents, &Limits::DEFAULT).unwrap()
+        schemas_of(&documents, &Limits::DEFAULT).unwrap()
     }
 
     fn catalogs() -> Catalogs {
@@ -243,10 +233,10 @@ x-deckhouse-validations:
     #[test]
     fn a_rule_that_can_never_work_makes_a_package_unusable() {
         let mut files = Files::default();
-        let text = "x-deckhouse-validations: [{expression: 'self.x = 1', message: no}]";
+        let text = "x-deckhouse-validations: [{expression: 'self.x = 1', message: wrong}]";
         files.insert("openapi/settings.yaml", text.as_bytes().to_vec());
         let documents = Documents::read(&files, &Limits::DEFAULT).unwrap();
-        let said = Usable::new(&documents, &Limits::DEFAULT)
+        let said = schemas_of(&documents, &Limits::DEFAULT)
             .unwrap_err()
             .to_string();
         assert!(

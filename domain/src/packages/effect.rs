@@ -5,17 +5,17 @@
 /// One external write of publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PublicationEffect {
-    /// Create the PackageRepository of a source that has none.
+    /// Create the `PackageRepository` of a source that has none.
     CreateRepository,
     /// Record what a scan found.
     SaveRepository,
-    /// Create the ApplicationPackage, owned by its repository.
+    /// Create the `ApplicationPackage`, owned by its repository.
     CreatePackage,
-    /// Add our repository to the owners of an ApplicationPackage that another one made.
+    /// Add our repository to the owners of an `ApplicationPackage` that another one made.
     OwnPackage,
-    /// Say in an ApplicationPackage whether our repository offers it.
+    /// Say in an `ApplicationPackage` whether our repository offers it.
     OfferPackage,
-    /// Create the ApplicationPackageVersion as a draft.
+    /// Create the `ApplicationPackageVersion` as a draft.
     CreateVersion,
     /// Set its labels; the draft label goes once its metadata are loaded.
     LabelVersion,

@@ -111,6 +111,12 @@ impl Files {
             .find(|path| self.0.contains_key(*path))
     }
 
+    /// All files by path.
+    #[must_use]
+    pub const fn by_path(&self) -> &BTreeMap<String, Vec<u8>> {
+        &self.0
+    }
+
     /// All files in the order of their paths.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.0

@@ -1,4 +1,4 @@
-//! An ApplicationPackage: that a repository offers it (section 1.2), as the one next step.
+//! An `ApplicationPackage`: that a repository offers it (section 1.2), as the one next step.
 //!
 //! Several repositories may offer one package; each cares for its own entry alone.
 

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::documents::{Documents, UnusableError, usable};
 use super::files::{CHANGELOG_FILE, Files, NotText, PACKAGE_FILE, russian_of};
 use super::metadata::PackageFile;
-use super::usable::{Documents, UnusableError, Usable};
 use crate::settings::document::size_within;
 use crate::settings::limits::Limits;
 use crate::settings::package::VALUES_FILE;
@@ -136,7 +136,7 @@ pub fn publication(files: &Files, package: &str, limits: &Limits) -> Result<Note
     )?;
     let values = published(VALUES_FILE, &documents.values, limits)?;
     // Consumers extend, close and compile; what only fails there is refused here.
-    Usable::new(&documents, limits)?;
+    usable(&documents, limits)?;
     let texts = settings_file.map(|file| russian(files, file, limits));
     let descriptions = match texts {
         None => BTreeMap::new(),
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_rule_that_does_not_compile_refuses_publication() {
-        let rule = "x-deckhouse-validations: [{expression: 'self.size >', message: no}]";
+        let rule = "x-deckhouse-validations: [{expression: 'self.size >', message: wrong}]";
         let schema = format!("type: object\n{rule}");
         let (reason, text) = refused(&[("openapi/settings.yaml", &schema)]);
         assert_eq!(reason, LoadReason::InvalidSchema);

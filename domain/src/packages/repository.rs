@@ -1,4 +1,4 @@
-//! A PackageRepository: what a scan found, as its status, and the one next step (section 1.4).
+//! A `PackageRepository`: what a scan found, as its status, and the one next step (section 1.4).
 //!
 //! What a scan had to leave out is told here, because it has no object of its own: also a version whose name is taken (S27).
 

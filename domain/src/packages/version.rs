@@ -1,4 +1,4 @@
-//! An ApplicationPackageVersion: from what is offered and what is recorded to the one next step.
+//! An `ApplicationPackageVersion`: from what is offered and what is recorded to the one next step.
 //!
 //! A version is a draft until it was loaded once (section 1.3). What was loaded stays in force when a later source is wrong, so
 //! that an Application that uses it goes on being judged by what it was installed with.

@@ -6,6 +6,7 @@
 
 mod input;
 mod render;
+mod verify;
 
 use crate::cli::PackageCommand;
 
@@ -13,6 +14,7 @@ use crate::cli::PackageCommand;
 #[must_use]
 pub fn package(command: &PackageCommand) -> u8 {
     match command {
+        PackageCommand::Verify(options) => verify::verify(options),
         PackageCommand::RenderSettings(options) => render::render(options),
     }
 }

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::io;
 
 use domain::packages::configure::{Configured, Wanted, configure, values_of};
+use domain::packages::documents::{Documents, usable};
 use domain::packages::files::Scope;
-use domain::packages::usable::{Documents, Usable};
 use domain::settings::grants::Catalogs;
 use domain::settings::limits::Limits;
 use domain::settings::switch::{ACKNOWLEDGEMENT, Confirmation, Impact, unacknowledged};
@@ -89,8 +89,8 @@ fn read(options: &RenderOptions) -> Result<Result<Given, String>, InputError> {
 
 fn judged(given: &Given) -> Report {
     let limits = &Limits::DEFAULT;
-    let usable = match Usable::new(&given.documents, limits) {
-        Ok(usable) => usable,
+    let schemas = match usable(&given.documents, limits) {
+        Ok(schemas) => schemas,
         Err(error) => return Report::refused(error.to_string()),
     };
     let wanted = Wanted {
@@ -98,15 +98,17 @@ fn judged(given: &Given) -> Report {
         applied: given.applied.as_ref(),
         catalogs: &given.catalogs,
     };
-    let configured = match configure(&usable, wanted, limits) {
+    let configured = match configure(&schemas, wanted, limits) {
         Ok(configured) => configured,
         Err(error) => return Report::refused(error.to_string()),
     };
-    let mut report = match values_of(&usable, &configured.settings, limits) {
+    let mut report = match values_of(&schemas, &configured.settings, limits) {
         Ok((values, told)) => Report {
             values,
+            // Of settings that are refused it would say the same once more.
             warnings: told
                 .into_iter()
+                .filter(|_| configured.violations.is_empty())
                 .map(|violation| format!("a hook that changes values would fail: {violation}"))
                 .collect(),
             ..Report::default()

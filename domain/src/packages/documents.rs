@@ -1,13 +1,11 @@
-//! A package's schemas with their rules, ready to judge documents; what could never be used is refused (section 3.5).
+//! A package's schema files as documents, and as schemas that judge; what could never be used is refused (section 3.5).
 
 use serde_json::Value;
 
 use super::files::{Files, NotText};
 use crate::settings::limits::Limits;
 use crate::settings::package::{PackageError, PackageSchemas, VALUES_FILE};
-use crate::settings::rules::limits::RuleLimits;
-use crate::settings::rules::set::Rules;
-use crate::settings::schema::{LoadError, Schema, load};
+use crate::settings::schema::{LoadError, load};
 
 /// Why a package's schemas cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,51 +68,27 @@ impl Documents {
     }
 }
 
-/// Schemas and rules of one package version.
-#[derive(Clone, Debug, Default)]
-pub struct Usable {
-    /// The schemas.
-    pub schemas: PackageSchemas,
-    /// Rules of the settings schema.
-    pub settings_rules: Rules,
-    /// Rules of the merged values schema.
-    pub values_rules: Rules,
-}
-
-impl Usable {
-    /// Of these documents.
-    ///
-    /// # Errors
-    /// A document that is no schema, a rule that can never work, or a limit.
-    pub fn new(documents: &Documents, limits: &Limits) -> Result<Self, UnusableError> {
-        let schemas =
-            PackageSchemas::from_documents(&documents.settings, &documents.values, limits)
-                .map_err(UnusableError::Schema)?;
-        let rules = |file, schema: Option<&Schema>| match schema {
-            None => Ok(Rules::default()),
-            Some(schema) => usable_rules(file, schema),
-        };
-        let settings_file = documents.settings_file.unwrap_or_default();
-        Ok(Self {
-            settings_rules: rules(settings_file, schemas.settings.as_ref())?,
-            values_rules: rules(VALUES_FILE, schemas.values.as_ref())?,
-            schemas,
-        })
+/// The schemas, ready to judge documents.
+///
+/// # Errors
+/// A document that is no schema, a rule that can never work, or a limit.
+pub fn usable(documents: &Documents, limits: &Limits) -> Result<PackageSchemas, UnusableError> {
+    let schemas = PackageSchemas::from_documents(&documents.settings, &documents.values, limits)
+        .map_err(UnusableError::Schema)?;
+    let settings_file = documents.settings_file.unwrap_or_default();
+    for (file, compiled) in [
+        (settings_file, &schemas.settings),
+        (VALUES_FILE, &schemas.values),
+    ] {
+        let broken = compiled
+            .as_ref()
+            .map(|compiled| compiled.rules.broken(&compiled.schema))
+            .unwrap_or_default();
+        let broken: Vec<String> = broken.iter().map(ToString::to_string).collect();
+        if !broken.is_empty() {
+            let why = broken.join("; ");
+            return Err(UnusableError::Rules { file, why });
+        }
     }
-}
-
-fn usable_rules(file: &'static str, schema: &Schema) -> Result<Rules, UnusableError> {
-    let refused = |why| UnusableError::Rules { file, why };
-    let rules =
-        Rules::collect(schema, &RuleLimits::DEFAULT).map_err(|error| refused(error.to_string()))?;
-    let broken: Vec<String> = rules
-        .broken(schema)
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    if broken.is_empty() {
-        Ok(rules)
-    } else {
-        Err(refused(broken.join("; ")))
-    }
+    Ok(schemas)
 }
