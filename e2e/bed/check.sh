@@ -36,6 +36,7 @@ each_crate_alone() {
 licences() {
   cargo fetch --locked && "$cache/cargo-deny-$CARGO_DENY/cargo-deny" --offline check bans licenses sources
 }
+
 domain_is_pure() {
   local tree
   tree=$(cargo tree -p domain -e normal --prefix none)
