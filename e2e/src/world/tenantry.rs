@@ -375,13 +375,20 @@ impl Drop for Tenantry {
 
 /// An HTTP client of one connection a request that trusts these authorities alone.
 pub fn trusting(authorities: &[u8]) -> Result<reqwest::Client> {
+    Ok(client(authorities)?.pool_max_idle_per_host(0).build()?)
+}
+
+/// An HTTP client that trusts these authorities alone and keeps its connections, as the API server does.
+pub fn reusing(authorities: &[u8]) -> Result<reqwest::Client> {
+    Ok(client(authorities)?.build()?)
+}
+
+fn client(authorities: &[u8]) -> Result<reqwest::ClientBuilder> {
     crate::bed::install_crypto_provider();
     let authorities = reqwest::Certificate::from_pem_bundle(authorities)?;
     Ok(reqwest::Client::builder()
         .tls_certs_only(authorities)
-        .pool_max_idle_per_host(0)
-        .timeout(Duration::from_secs(30))
-        .build()?)
+        .timeout(Duration::from_secs(30)))
 }
 
 /// The binary: `TENANTRY_BIN`, else the debug build of this workspace.
