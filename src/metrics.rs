@@ -2,7 +2,7 @@
 //!
 //! It counts; it decides nothing. No label value comes from a user's object (H37).
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -143,8 +143,8 @@ pub struct Metrics {
     instances: Family<ObjectLabels, Gauge>,
     undecodable: Family<ControllerLabels, Gauge>,
     certificate_expiry: Gauge<f64, AtomicU64>,
-    certificate_reads: Gauge,
-    certificate_errors: Gauge,
+    certificate_reads: Counter,
+    certificate_errors: Counter,
 }
 
 impl Default for Metrics {
@@ -175,8 +175,8 @@ impl Metrics {
             instances: Family::default(),
             undecodable: Family::default(),
             certificate_expiry: Gauge::default(),
-            certificate_reads: Gauge::default(),
-            certificate_errors: Gauge::default(),
+            certificate_reads: Counter::default(),
+            certificate_errors: Counter::default(),
         };
         metrics.register();
         metrics
@@ -372,10 +372,13 @@ impl Metrics {
     /// Sets the state of the serving certificate.
     pub fn certificate(&self, expires: f64, reads: u64, errors: u64) {
         self.certificate_expiry.set(expires);
+        // The store counts; these show its counts.
         self.certificate_reads
-            .set(i64::try_from(reads).unwrap_or(i64::MAX));
+            .inner()
+            .store(reads, Ordering::Relaxed);
         self.certificate_errors
-            .set(i64::try_from(errors).unwrap_or(i64::MAX));
+            .inner()
+            .store(errors, Ordering::Relaxed);
     }
 }
 

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use reqwest::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::chart::install_chart;
+use super::chart::{chart_folder, install_chart_from};
 use crate::Bed;
 use crate::bed::openbao::{MOUNT, TENANTRY};
 use crate::bed::pki::Certificate;
@@ -33,6 +33,7 @@ pub struct TenantryOptions {
     pub failpoints: Option<String>,
     /// `RUST_LOG`; `info` if not set.
     pub log: Option<String>,
+    chart: Option<PathBuf>,
     flags: BTreeMap<&'static str, String>,
 }
 
@@ -41,6 +42,13 @@ impl TenantryOptions {
     #[must_use]
     pub fn flag(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.flags.insert(name, value.into());
+        self
+    }
+
+    /// Installs another chart than that of this workspace, a folder or an archive.
+    #[must_use]
+    pub fn chart(mut self, chart: PathBuf) -> Self {
+        self.chart = Some(chart);
         self
     }
 
@@ -233,7 +241,10 @@ impl Tenantry {
     async fn prepare(bed: &Bed, name: &str, port: u16, options: TenantryOptions) -> Result<Self> {
         let tenantry = Self::open(bed, name, port, options);
         bed.authority()?.serving(&format!("{name}-serving"), &[])?;
-        install_chart(bed, &tenantry.url, &tenantry.description.ca_file, &[]).await?;
+        let chart = tenantry.options.chart.clone();
+        let chart = chart.unwrap_or_else(chart_folder);
+        let ca_file = &tenantry.description.ca_file;
+        install_chart_from(bed, &chart, &tenantry.url, ca_file, &[]).await?;
         let day = 24 * 60 * 60;
         let token =
             service_account_token(&bed.kube().await?, SYSTEM_NAMESPACE, SERVICE_ACCOUNT, day)
