@@ -2,7 +2,7 @@
 //!
 //! Decides names and purposes; valid for rcgen's default span, which outlives every bed. Never used outside a bed.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
@@ -11,6 +11,7 @@ use rcgen::{
     Issuer, KeyPair, KeyUsagePurpose, SanType,
 };
 
+use super::address;
 use super::folder::RunFolder;
 
 /// An authority whose files are `pki/NAME.crt` and `pki/NAME.key`.
@@ -76,7 +77,7 @@ impl Authority {
         self.run.join(format!("pki/{}.crt", self.name))
     }
 
-    /// A serving certificate `pki/NAME.crt` for 127.0.0.1 and the given DNS names.
+    /// A serving certificate `pki/NAME.crt` for the bed's addresses and the given DNS names.
     pub fn serving(&self, name: &str, dns_names: &[&str]) -> Result<Certificate> {
         let mut params = CertificateParams::new(
             dns_names
@@ -84,9 +85,10 @@ impl Authority {
                 .map(ToString::to_string)
                 .collect::<Vec<_>>(),
         )?;
+        let addresses = address::served(&self.run).into_iter();
         params
             .subject_alt_names
-            .push(SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+            .extend(addresses.map(|address| SanType::IpAddress(IpAddr::V4(address))));
         params.distinguished_name = common_name(name);
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
