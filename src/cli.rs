@@ -75,6 +75,9 @@ pub struct ServingOptions {
         conflicts_with = "self_signed"
     )]
     pub tls_key_file: Option<PathBuf>,
+    /// How often the files of the serving certificate are looked at.
+    #[arg(long, env = "TENANTRY_TLS_RELOAD_INTERVAL", default_value = "10s", hide = true, value_parser = parse_duration, value_name = "DURATION")]
+    pub tls_reload_interval: Duration,
     /// How long requests and rounds in flight may take to end after SIGTERM.
     #[arg(long, env = "TENANTRY_SHUTDOWN_GRACE", default_value = "4s", value_parser = parse_duration, value_name = "DURATION")]
     pub shutdown_grace: Duration,

@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, Stream, StreamExt};
 use kube::Resource;
+use kube::runtime::reflector::ObjectRef;
 use kube::runtime::{Controller, controller, reflector, watcher};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +20,7 @@ use crate::controllers::context::Context;
 use crate::controllers::settled::Settled;
 use crate::controllers::{instance, tenant};
 use crate::leader::Leading;
+use crate::metrics::queue::Key;
 use crate::view::Guarded;
 use crate::watches::{self, InstanceWake};
 
@@ -91,12 +93,17 @@ impl Loop {
                 }
             });
             let gate = leading.clone();
+            let objects = changes(&context, instance::CONTROLLER, objects);
             let controller = Controller::for_stream(objects, reader)
                 .with_config(controller::Config::default().concurrency(INSTANCES_AT_ONCE))
-                .reconcile_on(secrets.boxed())
-                .reconcile_on(left.boxed())
+                .reconcile_on(noted(&context, instance::CONTROLLER, secrets))
+                .reconcile_on(noted(&context, instance::CONTROLLER, left))
                 .graceful_shutdown_on(stop.cancelled_owned())
-                .run(gated(gate, instance::reconcile), never, context)
+                .run(
+                    gated(gate, instance::CONTROLLER, instance::reconcile),
+                    never,
+                    context,
+                )
                 .for_each(|_| futures::future::ready(()));
             leading.gate(controller).await;
         }
@@ -143,13 +150,18 @@ impl Loop {
                 return;
             };
             let gate = leading.clone();
+            let objects = changes(&context, tenant::CONTROLLER, objects);
             let controller = Controller::for_stream(objects, reader)
                 .with_config(controller::Config::default().concurrency(concurrency))
-                .reconcile_on(changed.boxed())
-                .reconcile_on(vanished.boxed())
-                .reconcile_on(external.boxed())
+                .reconcile_on(noted(&context, tenant::CONTROLLER, changed))
+                .reconcile_on(noted(&context, tenant::CONTROLLER, vanished))
+                .reconcile_on(noted(&context, tenant::CONTROLLER, external))
                 .graceful_shutdown_on(stop.cancelled_owned())
-                .run(gated(gate, tenant::reconcile), never, context)
+                .run(
+                    gated(gate, tenant::CONTROLLER, tenant::reconcile),
+                    never,
+                    context,
+                )
                 .for_each(|_| futures::future::ready(()));
             leading.gate(controller).await;
         }
@@ -183,18 +195,67 @@ where
     Some(futures::stream::iter(cached).chain(watched).boxed())
 }
 
+/// Counts what the watch brings as wakes.
+fn changes<K>(
+    context: &Arc<Context>,
+    controller: &'static str,
+    objects: impl Stream<Item = Seen<K>> + Send + 'static,
+) -> BoxStream<'static, Seen<K>>
+where
+    K: Resource<DynamicType = ()>,
+{
+    let metrics = Arc::clone(&context.metrics);
+    let note = move |object: &Seen<K>| {
+        if let Ok(object) = object {
+            metrics.woken(controller, key_of(object));
+        }
+    };
+    objects.inspect(note).boxed()
+}
+
+/// Counts what a trigger brings as wakes.
+fn noted<K>(
+    context: &Arc<Context>,
+    controller: &'static str,
+    woken: impl Stream<Item = ObjectRef<Guarded<K>>> + Send + 'static,
+) -> BoxStream<'static, ObjectRef<Guarded<K>>>
+where
+    K: Resource<DynamicType = ()> + 'static,
+{
+    let metrics = Arc::clone(&context.metrics);
+    let note = move |object: &ObjectRef<Guarded<K>>| {
+        let namespace = object.namespace.clone().unwrap_or_default();
+        metrics.woken(controller, (namespace, object.name.clone()));
+    };
+    woken.inspect(note).boxed()
+}
+
+fn key_of<K: Resource>(object: &K) -> Key {
+    let meta = object.meta();
+    let text = |part: &Option<String>| part.clone().unwrap_or_default();
+    (text(&meta.namespace), text(&meta.name))
+}
+
 /// A reconcile that goes on only while this replica leads, looked at before each of its steps: the runtime runs it as a task of
 /// its own, which a dropped controller does not end in the middle of a step.
 fn gated<K, F>(
     leading: Leading,
+    controller: &'static str,
     reconcile: impl Fn(Arc<Guarded<K>>, Arc<Context>) -> F,
 ) -> impl Fn(Arc<Guarded<K>>, Arc<Context>) -> BoxFuture<'static, F::Output>
 where
+    K: Resource<DynamicType = ()>,
     F: Future<Output: Send> + Send + 'static,
 {
     move |object, context| {
+        let working = context.metrics.working(controller, key_of(&*object));
         let (leading, round) = (leading.clone(), reconcile(object, context));
-        async move { leading.gate(round).await }.boxed()
+        async move {
+            let ended = leading.gate(round).await;
+            drop(working);
+            ended
+        }
+        .boxed()
     }
 }
 

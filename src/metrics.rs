@@ -2,9 +2,13 @@
 //!
 //! It counts; it decides nothing. No label value comes from a user's object (H37).
 
+mod process;
+pub mod queue;
+pub mod requests;
+
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use domain::tenancy::failure::Class;
 use prometheus_client::encoding::{self, EncodeLabelSet};
@@ -14,6 +18,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use webhook::{Decision, Decisions, Route};
+
+use self::queue::{Key, Queue};
 
 const RECONCILE_BUCKETS: [f64; 12] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0,
@@ -66,6 +72,29 @@ struct EffectDurationLabels {
 struct ObjectLabels {
     phase: &'static str,
     ready: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QueueLabels {
+    name: &'static str,
+    controller: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    code: String,
+    method: &'static str,
+    host: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabels {
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LeaseLabels {
+    name: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -145,6 +174,24 @@ pub struct Metrics {
     certificate_expiry: Gauge<f64, AtomicU64>,
     certificate_reads: Counter,
     certificate_errors: Counter,
+    certificate_replacements: Counter,
+    certificate_failures: Counter,
+    leader: Family<LeaseLabels, Gauge>,
+    requests: Family<RequestLabels, Counter>,
+    watch_events: Family<KindLabels, Gauge<f64, AtomicU64>>,
+    queues: [(&'static str, Arc<Queue>); 2],
+    queue: QueueSeries,
+}
+
+/// The series of all queues.
+struct QueueSeries {
+    depth: Family<QueueLabels, Gauge>,
+    adds: Family<QueueLabels, Counter>,
+    retries: Family<QueueLabels, Counter>,
+    waited: Family<QueueLabels, Histogram, fn() -> Histogram>,
+    worked: Family<QueueLabels, Histogram, fn() -> Histogram>,
+    unfinished: Family<QueueLabels, Gauge<f64, AtomicU64>>,
+    longest: Family<QueueLabels, Gauge<f64, AtomicU64>>,
 }
 
 impl Default for Metrics {
@@ -177,6 +224,24 @@ impl Metrics {
             certificate_expiry: Gauge::default(),
             certificate_reads: Counter::default(),
             certificate_errors: Counter::default(),
+            certificate_replacements: Counter::default(),
+            certificate_failures: Counter::default(),
+            leader: Family::default(),
+            requests: Family::default(),
+            watch_events: Family::default(),
+            queues: [
+                (crate::controllers::tenant::CONTROLLER, Arc::default()),
+                (crate::controllers::instance::CONTROLLER, Arc::default()),
+            ],
+            queue: QueueSeries {
+                depth: Family::default(),
+                adds: Family::default(),
+                retries: Family::default(),
+                waited: Family::new_with_constructor(|| Histogram::new(RECONCILE_BUCKETS)),
+                worked: Family::new_with_constructor(|| Histogram::new(RECONCILE_BUCKETS)),
+                unfinished: Family::default(),
+                longest: Family::default(),
+            },
         };
         metrics.register();
         metrics
@@ -269,6 +334,33 @@ impl Metrics {
             "Looks at the serving certificate's files that failed",
             self.certificate_errors.clone(),
         );
+        r.register(
+            "tenantry_serving_certificate_reloads",
+            "Times that another serving certificate came into force",
+            self.certificate_replacements.clone(),
+        );
+        r.register(
+            "tenantry_serving_certificate_reload_failures",
+            "Looks at the serving certificate that found no usable one; the one in force stays",
+            self.certificate_failures.clone(),
+        );
+        r.register(
+            "leader_election_master_status",
+            "1 while this process leads, by lease",
+            self.leader.clone(),
+        );
+        r.register(
+            "rest_client_requests",
+            "Requests to the Kubernetes API by status code, method and host",
+            self.requests.clone(),
+        );
+        r.register(
+            "tenantry_watch_last_event_timestamp_seconds",
+            "When the watch of a kind last began or brought something, Unix time",
+            self.watch_events.clone(),
+        );
+        self.queue.register(r);
+        r.register_collector(Box::new(process::Process));
         let build: Family<BuildLabels, Gauge> = Family::default();
         build
             .get_or_create(&BuildLabels {
@@ -330,6 +422,8 @@ impl Metrics {
             .inc();
         if result == ReconcileResult::Error {
             self.reconcile_errors.get_or_create(&labels).inc();
+            let labels = labels_of(controller);
+            self.queue.retries.get_or_create(&labels).inc();
         }
     }
 
@@ -369,16 +463,159 @@ impl Metrics {
             .set(count);
     }
 
-    /// Sets the state of the serving certificate.
-    pub fn certificate(&self, expires: f64, reads: u64, errors: u64) {
+    /// Sets the state of the serving certificate: when it ends, and what the store counted.
+    pub fn certificate(&self, expires: f64, counted: certs::LoadState) {
         self.certificate_expiry.set(expires);
-        // The store counts; these show its counts.
-        self.certificate_reads
-            .inner()
-            .store(reads, Ordering::Relaxed);
-        self.certificate_errors
-            .inner()
-            .store(errors, Ordering::Relaxed);
+        for (counter, value) in [
+            (&self.certificate_reads, counted.reads),
+            (&self.certificate_errors, counted.errors),
+            (&self.certificate_replacements, counted.replacements),
+            (&self.certificate_failures, counted.errors),
+        ] {
+            counter.inner().store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Sets whether this process leads by the Lease of that name.
+    pub fn leader(&self, lease: &str, leads: bool) {
+        let labels = LeaseLabels {
+            name: lease.to_owned(),
+        };
+        self.leader.get_or_create(&labels).set(i64::from(leads));
+    }
+
+    /// The Kubernetes API answered, or did not (`code` is `None`).
+    fn requested(&self, method: &'static str, host: &str, code: Option<u16>) {
+        // As client-go says it.
+        let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+        let labels = RequestLabels {
+            code,
+            method,
+            host: host.to_owned(),
+        };
+        self.requests.get_or_create(&labels).inc();
+    }
+
+    /// The watch of a kind began or brought something.
+    fn watch_event(&self, kind: &'static str) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        self.watch_events
+            .get_or_create(&KindLabels { kind })
+            .set(now.map_or(0.0, |now| now.as_secs_f64()));
+    }
+
+    /// Something woke an object of this controller.
+    pub fn woken(&self, controller: &'static str, key: Key) {
+        if self
+            .queue_of(controller)
+            .is_some_and(|queue| queue.added(key))
+        {
+            self.queue.adds.get_or_create(&labels_of(controller)).inc();
+        }
+    }
+
+    /// Work on the object begins; it ends when the answer is dropped.
+    #[must_use]
+    pub fn working(self: &Arc<Self>, controller: &'static str, key: Key) -> Working {
+        let labels = labels_of(controller);
+        let waited = self
+            .queue_of(controller)
+            .and_then(|queue| queue.begun(&key));
+        match waited {
+            Some(seconds) => self.queue.waited.get_or_create(&labels).observe(seconds),
+            // The timer's wakes are seen only now.
+            None => {
+                self.queue.adds.get_or_create(&labels).inc();
+            }
+        }
+        Working {
+            metrics: Arc::clone(self),
+            controller,
+            key,
+        }
+    }
+
+    /// Sets the gauges of the queues; counted anew for each scrape.
+    pub fn queues(&self) {
+        for (controller, queue) in &self.queues {
+            let (labels, state) = (labels_of(controller), queue.state());
+            let depth = i64::try_from(state.depth).unwrap_or(i64::MAX);
+            self.queue.depth.get_or_create(&labels).set(depth);
+            let (unfinished, longest) = (state.unfinished, state.longest);
+            self.queue.unfinished.get_or_create(&labels).set(unfinished);
+            self.queue.longest.get_or_create(&labels).set(longest);
+        }
+    }
+
+    fn queue_of(&self, controller: &str) -> Option<&Queue> {
+        let mut queues = self.queues.iter();
+        queues
+            .find(|(name, _)| *name == controller)
+            .map(|(_, queue)| &**queue)
+    }
+}
+
+fn labels_of(controller: &'static str) -> QueueLabels {
+    QueueLabels {
+        name: controller,
+        controller,
+    }
+}
+
+/// An object that is being worked on.
+pub struct Working {
+    metrics: Arc<Metrics>,
+    controller: &'static str,
+    key: Key,
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        if let Some(queue) = self.metrics.queue_of(self.controller) {
+            let labels = labels_of(self.controller);
+            let took = queue.ended(&self.key);
+            self.metrics
+                .queue
+                .worked
+                .get_or_create(&labels)
+                .observe(took);
+        }
+    }
+}
+
+impl QueueSeries {
+    fn register(&self, r: &mut Registry) {
+        r.register(
+            "workqueue_depth",
+            "Objects that wait to be reconciled",
+            self.depth.clone(),
+        );
+        r.register("workqueue_adds", "Wakes of objects", self.adds.clone());
+        r.register(
+            "workqueue_retries",
+            "Reconciliations that failed and are tried again",
+            self.retries.clone(),
+        );
+        r.register(
+            "workqueue_queue_duration_seconds",
+            "How long an object waited",
+            self.waited.clone(),
+        );
+        r.register(
+            "workqueue_work_duration_seconds",
+            "How long an object was worked on",
+            self.worked.clone(),
+        );
+        r.register(
+            "workqueue_unfinished_work_seconds",
+            "Work under way, summed up",
+            self.unfinished.clone(),
+        );
+        r.register(
+            "workqueue_longest_running_processor_seconds",
+            "The longest work under way",
+            self.longest.clone(),
+        );
     }
 }
 

@@ -14,6 +14,7 @@ use domain::tenancy::tenant::SecretLayout;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
+use kube::client::ClientBuilder;
 use kube::runtime::reflector;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -36,6 +37,7 @@ use crate::http::{self, Health};
 use crate::leader::{self, Elector, Leading, Lost, Times};
 use crate::loops::{INSTANCES_AT_ONCE, Loop, departures};
 use crate::metrics::Metrics;
+use crate::metrics::requests::CountRequests;
 use crate::serving::{self, BeginError, SelfSignedPair};
 use crate::view::{Guarded, View};
 
@@ -222,6 +224,13 @@ fn https(
         certificate: Arc::clone(&parts.certificate),
         trusted: parts.trusted.clone(),
         heartbeat: parts.heartbeat.clone(),
+        leading: (
+            options
+                .election
+                .leader_elect
+                .then(|| options.election.leader_elect_resource_name.clone()),
+            parts.leading.clone(),
+        ),
         metrics: Arc::clone(&parts.context.metrics),
         stopping,
     };
@@ -281,7 +290,12 @@ impl Parts {
             .namespace
             .clone()
             .unwrap_or_else(|| config.default_namespace.clone());
-        let client = Client::try_from(config).map_err(RunError::Client)?;
+        let metrics = Arc::new(Metrics::new());
+        let counted = CountRequests::new(Arc::clone(&metrics), &config.cluster_url);
+        let client = ClientBuilder::try_from(config)
+            .map_err(RunError::Client)?
+            .with_layer(&counted)
+            .build();
         let (certificate, trusted, upkeep) = serving(options, &client, &namespace).await?;
         let (elector, leading) = election(options, &client, &namespace)?;
         let cluster = Cluster::new(client.clone(), namespace, API_DEADLINE);
@@ -302,7 +316,7 @@ impl Parts {
             cluster,
             postgres: Postgres::new(PostgresSettings::new(roots)),
             openbao,
-            metrics: Arc::new(Metrics::new()),
+            metrics,
             view: Arc::new(View::new(tenant_reader.clone(), instance_reader.clone())),
             credentials: Credentials::default(),
             backoff: Backoff::new(options.loops.resync_interval),
@@ -392,7 +406,8 @@ async fn serving(
         };
         let store = Arc::new(certs::CertStore::load(pair)?);
         let followed = Arc::clone(&store);
-        let upkeep = move |stop| serving::follow_files(followed, events, stop).boxed();
+        let interval = options.serving.tls_reload_interval;
+        let upkeep = move |stop| serving::follow_files(followed, events, interval, stop).boxed();
         return Ok((store, None, Box::new(upkeep)));
     }
     let options = &options.self_signed;

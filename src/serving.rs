@@ -114,17 +114,17 @@ impl SelfSignedPair {
 }
 
 /// Follows the files of `store` until `stop`; this Pod hears of a fault in an event, if this is one.
-pub async fn follow_files(store: Arc<CertStore>, events: Events, stop: CancellationToken) {
+pub async fn follow_files(
+    store: Arc<CertStore>,
+    events: Events,
+    interval: Duration,
+    stop: CancellationToken,
+) {
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
-    let watching = certs::watch(
-        store,
-        certs::DEFAULT_INTERVAL,
-        stop.cancelled_owned(),
-        move |words| {
-            // The receiver is polled beside; a closed one means that the process ends.
-            let _sent = tell.send(words);
-        },
-    );
+    let watching = certs::watch(store, interval, stop.cancelled_owned(), move |words| {
+        // The receiver is polled beside; a closed one means that the process ends.
+        let _sent = tell.send(words);
+    });
     let telling = async {
         while let Some(words) = told.recv().await {
             if let Some(about) = this_pod() {

@@ -24,7 +24,7 @@ pub use problem::{TlsProblem, explain};
 pub use roots::{Roots, RootsError};
 pub use server::{OldestTls, server_config};
 pub use store::{CertStore, LoadError, LoadState, PairFiles, Reload};
-pub use watch::{DEFAULT_INTERVAL, report, watch};
+pub use watch::{report, watch};
 
 /// The one cryptography provider of this process (ring), for callers that build a TLS configuration of their own.
 #[must_use]

@@ -12,9 +12,6 @@ use tokio::time::sleep;
 
 use crate::store::{CertStore, Reload};
 
-/// How often the files are looked at unless told otherwise.
-pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
-
 /// Looks at the files of `store` after each `interval` until `stop` completes (for example a cancelled token).
 ///
 /// A change is logged once; a fault that stays the same is only counted. `refused` hears each new fault, in words that are safe

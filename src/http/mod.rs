@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use crate::heartbeat::Heartbeat;
+use crate::leader::Leading;
 use crate::metrics::{Format, Metrics};
 use crate::view::View;
 
@@ -27,6 +28,8 @@ pub struct Health {
     pub trusted: Option<Arc<AtomicBool>>,
     /// The loops' heartbeat.
     pub heartbeat: Heartbeat,
+    /// The Lease that is led by, if there is an election, and whether this process leads.
+    pub leading: (Option<String>, Leading),
     /// Metrics.
     pub metrics: Arc<Metrics>,
     /// Set once SIGTERM arrived.
@@ -71,7 +74,11 @@ fn listed(checks: &[(&str, bool)]) -> Response {
     let ready = checks.iter().all(|(_, passed)| *passed);
     let mut lines = String::new();
     for (name, passed) in checks {
-        let (mark, word) = if *passed { ('+', "ok") } else { ('-', "failed") };
+        let (mark, word) = if *passed {
+            ('+', "ok")
+        } else {
+            ('-', "failed")
+        };
         lines.extend([format!("[{mark}]{name} {word}\n")]);
     }
     let status = if ready {
@@ -96,15 +103,17 @@ async fn metrics(State(health): State<Health>, headers: HeaderMap) -> Response {
             .metrics
             .undecodable(controller, i64::try_from(count).unwrap_or(i64::MAX));
     }
+    health.metrics.queues();
+    if let (Some(lease), leading) = &health.leading {
+        health.metrics.leader(lease, leading.is_valid());
+    }
     let state = health.certificate.load_state();
     let expires = health
         .certificate
         .not_after()
         .duration_since(UNIX_EPOCH)
         .map_or(0.0, |since| since.as_secs_f64());
-    health
-        .metrics
-        .certificate(expires, state.reads, state.errors);
+    health.metrics.certificate(expires, state);
     let accept = headers
         .get(header::ACCEPT)
         .and_then(|accept| accept.to_str().ok());

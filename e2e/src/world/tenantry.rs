@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, ensure};
+use base64::Engine as _;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use kube::Api;
 use reqwest::StatusCode;
 use serde::{Deserialize, Serialize};
 
@@ -19,12 +22,16 @@ use crate::bed::ports::free_port;
 use crate::bed::process::{Process, Spawn};
 use crate::bed::wait::until;
 use crate::bed::{
-    Description, RunFolder, STORE, SYSTEM_NAMESPACE, kubeconfig, service_account_token,
-    write_private,
+    Description, RunFolder, STORE, SYSTEM_NAMESPACE, kube_client, kubeconfig,
+    service_account_token, write_private,
 };
 
 /// The ServiceAccount of the chart.
 pub const SERVICE_ACCOUNT: &str = "tenantry";
+
+/// The chart's webhook configuration.
+pub const WEBHOOK_CONFIGURATION: &str = "tenantry";
+const SELF_SIGNED: &str = "--self-signed";
 
 /// How Tenantry is started.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +57,24 @@ impl TenantryOptions {
     pub fn chart(mut self, chart: PathBuf) -> Self {
         self.chart = Some(chart);
         self
+    }
+
+    /// Adds a flag that has no value.
+    #[must_use]
+    pub fn switch(self, name: &'static str) -> Self {
+        self.flag(name, "")
+    }
+
+    /// The process makes its serving certificate itself.
+    #[must_use]
+    pub fn self_signed(self) -> Self {
+        self.switch(SELF_SIGNED)
+            .flag("--self-signed-name", "127.0.0.1")
+            .flag("--webhook-configuration", WEBHOOK_CONFIGURATION)
+    }
+
+    fn is_self_signed(&self) -> bool {
+        self.flags.contains_key(SELF_SIGNED)
     }
 
     /// Sets `FAILPOINTS`.
@@ -167,6 +192,14 @@ impl Tenantry {
         .await
     }
 
+    /// Another replica with the same options, not yet started.
+    pub async fn another(&self, bed: &Bed, name: &str) -> Result<Self> {
+        let mut tenantry = Self::open(bed, name, free_port()?, self.options.clone());
+        tenantry.identify(bed).await?;
+        tenantry.stop_on_drop = true;
+        Ok(tenantry)
+    }
+
     /// Asks it to end (SIGTERM) and waits.
     pub fn stop(&self) {
         if let Some(process) = self.process() {
@@ -207,22 +240,38 @@ impl Tenantry {
 
     /// Status and body of a GET, such as of `/metrics`.
     pub async fn get(&self, path: &str) -> Result<(StatusCode, String)> {
-        let answer = self
-            .http()?
-            .get(format!("{}{path}", self.url))
-            .send()
-            .await?;
+        let http = if self.options.is_self_signed() {
+            trusting(self.ca_bundle().await?.as_bytes())?
+        } else {
+            self.http()?
+        };
+        let answer = http.get(format!("{}{path}", self.url)).send().await?;
         Ok((answer.status(), answer.text().await?))
     }
 
     /// An HTTP client that trusts the bed's authority.
     pub fn http(&self) -> Result<reqwest::Client> {
-        crate::bed::install_crypto_provider();
-        let ca = reqwest::Certificate::from_pem(&fs::read(&self.description.ca_file)?)?;
-        Ok(reqwest::Client::builder()
-            .tls_certs_only([ca])
-            .timeout(Duration::from_secs(30))
-            .build()?)
+        trusting(&fs::read(&self.description.ca_file)?)
+    }
+
+    /// The authorities that the API server verifies the webhook with, PEM.
+    pub async fn ca_bundle(&self) -> Result<String> {
+        let client = kube_client(&self.description.kubeconfig).await?;
+        let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client);
+        let found = configurations.get(WEBHOOK_CONFIGURATION).await?;
+        let webhook = found.webhooks.unwrap_or_default().into_iter().next();
+        let bundle = webhook.and_then(|webhook| webhook.client_config.ca_bundle);
+        Ok(String::from_utf8(bundle.context("no caBundle")?.0)?)
+    }
+
+    /// The id that the API server's audit log has for this process's token.
+    pub fn credential_id(&self) -> Result<String> {
+        let token = fs::read_to_string(self.file("token"))?;
+        let claims = token.split('.').nth(1).context("no JWT")?;
+        let claims = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(claims)?;
+        let claims: serde_json::Value = serde_json::from_slice(&claims)?;
+        let id = claims.get("jti").and_then(serde_json::Value::as_str);
+        Ok(format!("JTI={}", id.context("the token has no id")?))
     }
 
     fn open(bed: &Bed, name: &str, port: u16, options: TenantryOptions) -> Self {
@@ -237,14 +286,22 @@ impl Tenantry {
         }
     }
 
-    /// The chart, the token, the kubeconfig and the serving certificate.
+    /// The chart, and what the process needs of the bed.
     async fn prepare(bed: &Bed, name: &str, port: u16, options: TenantryOptions) -> Result<Self> {
         let tenantry = Self::open(bed, name, port, options);
-        bed.authority()?.serving(&format!("{name}-serving"), &[])?;
         let chart = tenantry.options.chart.clone();
         let chart = chart.unwrap_or_else(chart_folder);
         let ca_file = &tenantry.description.ca_file;
         install_chart_from(bed, &chart, &tenantry.url, ca_file, &[]).await?;
+        tenantry.identify(bed).await?;
+        Ok(tenantry)
+    }
+
+    /// The token, the kubeconfig and the serving certificate.
+    async fn identify(&self, bed: &Bed) -> Result<()> {
+        let tenantry = self;
+        bed.authority()?
+            .serving(&format!("{}-serving", self.name), &[])?;
         let day = 24 * 60 * 60;
         let token =
             service_account_token(&bed.kube().await?, SYSTEM_NAMESPACE, SERVICE_ACCOUNT, day)
@@ -256,7 +313,7 @@ impl Tenantry {
         );
         write_private(&tenantry.file("kubeconfig"), &config)?;
         write_private(&tenantry.file("token"), &token)?;
-        Ok(tenantry)
+        Ok(())
     }
 
     fn file(&self, kind: &str) -> PathBuf {
@@ -291,9 +348,13 @@ impl Tenantry {
             ("--log-format", "json".to_owned()),
         ]);
         flags.extend(self.options.flags.clone());
+        if self.options.is_self_signed() {
+            flags.retain(|name, _| !name.starts_with("--tls-"));
+        }
         let pairs = flags
             .into_iter()
-            .flat_map(|(name, value)| [name.to_owned(), value]);
+            .flat_map(|(name, value)| [name.to_owned(), value])
+            .filter(|word| !word.is_empty());
         std::iter::once("run".to_owned()).chain(pairs).collect()
     }
 }
@@ -304,6 +365,16 @@ impl Drop for Tenantry {
             self.stop();
         }
     }
+}
+
+/// An HTTP client of one connection a request that trusts these authorities alone.
+pub fn trusting(authorities: &[u8]) -> Result<reqwest::Client> {
+    crate::bed::install_crypto_provider();
+    let authorities = reqwest::Certificate::from_pem_bundle(authorities)?;
+    Ok(reqwest::Client::builder()
+        .tls_certs_only(authorities)
+        .timeout(Duration::from_secs(30))
+        .build()?)
 }
 
 /// The binary: `TENANTRY_BIN`, else the debug build of this workspace.

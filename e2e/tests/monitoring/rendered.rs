@@ -5,18 +5,10 @@ use serde_json::Value;
 
 async fn object(template: &str, opt_in: &str) -> Value {
     let chart = chart_folder().display().to_string();
-    let output = helm(&[
-        "template",
-        "tenantry",
-        &chart,
-        "--namespace",
-        "tenantry-system",
-        "--show-only",
-        template,
-        "--set",
-        opt_in,
-    ]);
-    let output = output.await.unwrap().success().unwrap();
+    let mut arguments = vec!["template", "tenantry", &chart];
+    arguments.extend(["--namespace", "tenantry-system"]);
+    arguments.extend(["--show-only", template, "--set", opt_in]);
+    let output = helm(&arguments).await.unwrap().success().unwrap();
     serde_saphyr::from_str(&output.stdout).unwrap()
 }
 

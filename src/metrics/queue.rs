@@ -1,0 +1,101 @@
+//! The `workqueue_*` series of a controller, by the names and meanings that controller-runtime's queue has.
+//!
+//! kube's scheduler shows nothing of itself, so this keeps its own books: what was woken and not begun waits, what was begun and
+//! not ended is worked on. A wake by the timer is seen when its work begins. It schedules nothing.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// An object's namespace and name.
+pub type Key = (String, String);
+
+/// What waits and what is worked on.
+#[derive(Debug, Default)]
+pub struct Queue(Mutex<Books>);
+
+#[derive(Debug, Default)]
+struct Books {
+    waiting: HashMap<Key, Instant>,
+    working: HashMap<Key, Instant>,
+}
+
+/// What the gauges show.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct State {
+    /// Objects that wait.
+    pub depth: usize,
+    /// Seconds of work so far, of all that is under way.
+    pub unfinished: f64,
+    /// Seconds of work so far, of the longest that is under way.
+    pub longest: f64,
+}
+
+impl Queue {
+    /// Something woke the object; true if it was not waiting already.
+    pub fn added(&self, key: Key) -> bool {
+        let mut books = self.books();
+        let before = books.waiting.len();
+        books.waiting.entry(key).or_insert_with(Instant::now);
+        books.waiting.len() > before
+    }
+
+    /// Its work begins; how long it waited in seconds, `None` if the timer woke it.
+    pub fn begun(&self, key: &Key) -> Option<f64> {
+        let mut books = self.books();
+        books.working.insert(key.clone(), Instant::now());
+        let since = books.waiting.remove(key)?;
+        Some(since.elapsed().as_secs_f64())
+    }
+
+    /// Its work ended; how long it took in seconds.
+    pub fn ended(&self, key: &Key) -> f64 {
+        let begun = self.books().working.remove(key);
+        begun.map_or(0.0, |begun| begun.elapsed().as_secs_f64())
+    }
+
+    /// As of now.
+    #[must_use]
+    pub fn state(&self) -> State {
+        let books = self.books();
+        let ages = || {
+            books
+                .working
+                .values()
+                .map(|begun| begun.elapsed().as_secs_f64())
+        };
+        State {
+            depth: books.waiting.len(),
+            unfinished: ages().sum(),
+            longest: ages().fold(0.0, f64::max),
+        }
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        ("ns".to_owned(), name.to_owned())
+    }
+
+    #[test]
+    fn an_object_waits_once_however_often_it_is_woken_and_may_wait_while_it_is_worked_on() {
+        let queue = Queue::default();
+        assert!(queue.added(key("a")) && !queue.added(key("a")) && queue.added(key("b")));
+        assert_eq!(queue.state().depth, 2);
+        assert!(queue.begun(&key("a")).is_some());
+        assert!(queue.added(key("a")));
+        let state = queue.state();
+        assert_eq!(state.depth, 2);
+        assert!(state.longest > 0.0 && state.unfinished >= state.longest);
+        assert!(queue.ended(&key("a")) > 0.0);
+        assert_eq!(queue.state().longest, 0.0);
+        assert_eq!(queue.begun(&key("c")), None, "the timer woke it");
+    }
+}

@@ -1,0 +1,148 @@
+//! Counts the Kubernetes client's requests (`rest_client_requests_total`) and notes when each watch last brought something.
+//!
+//! A layer around the client; it changes neither request nor answer. Labels are closed lists and this process's own API server.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{Method, Request, Response};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt;
+use http_body_util::combinators::MapFrame;
+use tower::{Layer, Service};
+
+use super::Metrics;
+
+/// Kinds that are watched, as URLs name them.
+const WATCHED: [&str; 4] = [
+    "postgresqltenants",
+    "postgresqlinstances",
+    "externalsecrets",
+    "secrets",
+];
+
+/// The layer.
+#[derive(Clone)]
+pub struct CountRequests {
+    metrics: Arc<Metrics>,
+    host: Arc<str>,
+}
+
+impl CountRequests {
+    /// For the client of this API server.
+    #[must_use]
+    pub fn new(metrics: Arc<Metrics>, server: &http::Uri) -> Self {
+        let host = server.authority().map_or("", http::uri::Authority::as_str);
+        Self {
+            metrics,
+            host: host.into(),
+        }
+    }
+}
+
+impl<S> Layer<S> for CountRequests {
+    type Service = Counting<S>;
+
+    fn layer(&self, inner: S) -> Counting<S> {
+        Counting {
+            inner,
+            layer: self.clone(),
+        }
+    }
+}
+
+/// The client's service with the counting around it.
+pub struct Counting<S> {
+    inner: S,
+    layer: CountRequests,
+}
+
+type Note = Box<dyn FnMut(Frame<Bytes>) -> Frame<Bytes> + Send>;
+type Noted<B> = MapFrame<B, Note>;
+
+impl<S, Q, B> Service<Request<Q>> for Counting<S>
+where
+    S: Service<Request<Q>, Response = Response<B>>,
+    S::Future: Send + 'static,
+    B: Body<Data = Bytes> + Send + 'static,
+{
+    type Response = Response<Noted<B>>;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<Self::Response, S::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Q>) -> Self::Future {
+        let method = method(request.method());
+        let watched = watched(request.uri());
+        let CountRequests { metrics, host } = self.layer.clone();
+        let answer = self.inner.call(request);
+        async move {
+            let answer = answer.await;
+            let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            metrics.requested(method, &host, code);
+            let answer = answer?;
+            let kind = watched.filter(|_| answer.status().is_success());
+            if let Some(kind) = kind {
+                // A watch that begins is a sign of life too: an idle one is begun anew each minute.
+                metrics.watch_event(kind);
+            }
+            Ok(answer.map(|body| {
+                let note: Note = Box::new(move |frame| {
+                    if let Some(kind) = kind {
+                        metrics.watch_event(kind);
+                    }
+                    frame
+                });
+                body.map_frame(note)
+            }))
+        }
+        .boxed()
+    }
+}
+
+fn method(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        _ => "OTHER",
+    }
+}
+
+/// The kind that a request watches.
+fn watched(uri: &http::Uri) -> Option<&'static str> {
+    let query = uri.query().unwrap_or_default();
+    if !query.split('&').any(|part| part == "watch=true") {
+        return None;
+    }
+    let kind = uri.path().rsplit('/').next()?;
+    WATCHED.into_iter().find(|known| *known == kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_watches_of_known_kinds_are_noted() {
+        let kind = |uri: &'static str| watched(&http::Uri::from_static(uri));
+        let tenants = "/apis/database.ddupan.top/v1alpha1/postgresqltenants";
+        assert_eq!(kind(tenants), None);
+        let watch =
+            "/apis/database.ddupan.top/v1alpha1/postgresqltenants?&watch=true&timeoutSeconds=55";
+        assert_eq!(kind(watch), Some("postgresqltenants"));
+        assert_eq!(
+            kind("/api/v1/namespaces/a/secrets?watch=true"),
+            Some("secrets")
+        );
+        assert_eq!(kind("/api/v1/pods?watch=true"), None);
+    }
+}
