@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use e2e::bed::postgres::ADMIN;
+use e2e::bed::postgres::{ADMIN, MANAGEMENT_DATABASE};
 use e2e::bed::{SYSTEM_NAMESPACE, wait};
 use e2e::world::chart::{chart_folder, helm_in};
 use e2e::world::command::Output;
@@ -139,14 +139,14 @@ impl Scene {
         .unwrap();
     }
 
-    /// A Tenant that only the webhook refuses is refused: its database is the one of the Tenant `first`.
+    /// A Tenant that only the webhook refuses is refused: its database is the management database of the Instance.
     pub async fn thief_is_refused(&self) -> anyhow::Result<()> {
-        let refused = self.apply(&tenant("thief", "first")).await;
+        let refused = self.apply(&tenant("thief", MANAGEMENT_DATABASE)).await;
         anyhow::ensure!(
             refused.code != 0
                 && refused
                     .stderr
-                    .contains("admission webhook \"postgresqltenant.database.ddupan.top\" denied"),
+                    .contains("is the management database of Instance"),
             "{}{}",
             refused.stdout,
             refused.stderr

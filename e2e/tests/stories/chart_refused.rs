@@ -89,7 +89,7 @@ async fn an_unknown_value_is_refused_with_its_path() {
 #[tokio::test]
 async fn a_value_that_another_one_needs_is_asked_for_by_name() {
     let mode = r#"certificates={"mode":"existingSecret"}"#;
-    let said = refusal(&[mode]).await;
+    let said = refusal(&[mode, r#"webhook={"caBundle":"YWE="}"#]).await;
     assert!(
         said.contains("certificates.existingSecret.name is empty"),
         "{said}"

@@ -51,8 +51,8 @@ async fn alone_the_previous_chart_is_upgraded_with_tenants_and_uninstalled_witho
     );
     world.tenant_ready("before").await.unwrap();
     world.ready_tenant("after", "").await.unwrap();
-    // This one is the webhook's to refuse, not the CRD's.
-    let taken = world.identifier("before");
+    // Only the webhook knows the management database of an Instance; the CRD cannot.
+    let taken = world.management_database();
     let refused = world
         .apply(&world.tenant_manifest("thief", &format!("database: {taken}")))
         .await
@@ -61,7 +61,7 @@ async fn alone_the_previous_chart_is_upgraded_with_tenants_and_uninstalled_witho
         refused.code != 0
             && refused
                 .stderr
-                .contains("postgresqltenant.database.ddupan.top"),
+                .contains("is the management database of Instance"),
         "{}",
         refused.stderr
     );
