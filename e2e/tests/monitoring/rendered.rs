@@ -12,7 +12,7 @@ async fn object(template: &str, opt_in: &str) -> Value {
     serde_saphyr::from_str(&output.stdout).unwrap()
 }
 
-/// The `spec` of the PrometheusRule, which is a rule file of Prometheus.
+/// The `spec` of the `PrometheusRule`, which is a rule file of Prometheus.
 pub async fn rules() -> Value {
     let opt_in = "metrics.prometheusRule.enabled=true";
     object("templates/prometheusrule.yaml", opt_in).await["spec"].clone()
