@@ -22,6 +22,131 @@ pub struct Cli {
 pub enum Command {
     /// Serve the admission webhooks and run the reconcile loops.
     Run(Box<RunOptions>),
+    /// Print the CRDs of both kinds, for `kubectl apply -f -`. The chart brings them by itself.
+    Crds,
+    /// Judge manifests as the webhook would, without a cluster. Exit code: 0 all valid, 1 something is invalid, 2 something could
+    /// not be read.
+    Check(CheckOptions),
+    /// Look after the registry of an Instance: the rows that say whose each database and role is. It speaks to the cluster of
+    /// KUBECONFIG (or of the Pod it runs in) and to the Instance's server. Exit code: 0 done, 1 refused or failed.
+    #[command(subcommand)]
+    Registry(Box<RegistryCommand>),
+}
+
+/// Subcommands of `tenantry registry`.
+#[derive(Debug, Subcommand)]
+pub enum RegistryCommand {
+    /// Print every row, with what the server and the API server say of it.
+    List(ListOptions),
+    /// Forget a retained record: its row and its OpenBao entry. Its names are free then; database and role stay, and it says what
+    /// is left to drop.
+    Release(ReleaseOptions),
+    /// Give a retained record, with data and password, to the Tenant of the same name that lives now.
+    Adopt(AdoptOptions),
+}
+
+/// Which registry.
+#[derive(Debug, Args)]
+pub struct InstanceOptions {
+    /// The PostgreSQLInstance whose management database holds the registry.
+    #[arg(long, value_name = "NAME")]
+    pub instance: String,
+    /// Namespace of the Instance's admin Secret: that of `tenantry run`. Default: that of the kubeconfig or the Pod.
+    #[arg(long, env = "POD_NAMESPACE")]
+    pub namespace: Option<String>,
+    /// Certificates that PostgreSQL servers are verified with, PEM bundle. Default: the system's roots.
+    #[arg(long, env = "TENANTRY_POSTGRES_CA_FILE")]
+    pub postgres_ca_file: Option<PathBuf>,
+}
+
+/// Options of `tenantry registry list`.
+#[derive(Debug, Args)]
+pub struct ListOptions {
+    /// Which registry.
+    #[command(flatten)]
+    pub instance: InstanceOptions,
+    /// How rows are printed.
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub output: OutputFormat,
+}
+
+/// Options of `tenantry registry release`.
+#[derive(Debug, Args)]
+pub struct ReleaseOptions {
+    /// The record, as `registry list` shows it.
+    #[arg(value_name = "NAMESPACE/NAME")]
+    pub tenant: String,
+    /// Which registry.
+    #[command(flatten)]
+    pub instance: InstanceOptions,
+    /// OpenBao.
+    #[command(flatten)]
+    pub openbao: OpenBaoOptions,
+    /// Delete the row and nothing else: OpenBao is not asked, its entry stays.
+    #[arg(long)]
+    pub row_only: bool,
+    /// The UID that is given up, for scripts. Default: ask on the terminal.
+    #[arg(long, value_name = "UID")]
+    pub confirm: Option<String>,
+    /// The row is of this cluster (UID of its kube-system namespace), which is gone. Default: the cluster that is spoken to.
+    #[arg(long, value_name = "UID")]
+    pub of_cluster: Option<String>,
+}
+
+/// Options of `tenantry registry adopt`.
+#[derive(Debug, Args)]
+pub struct AdoptOptions {
+    /// The record, as `registry list` shows it; a Tenant of that name must live.
+    #[arg(value_name = "NAMESPACE/NAME")]
+    pub tenant: String,
+    /// Which registry.
+    #[command(flatten)]
+    pub instance: InstanceOptions,
+    /// OpenBao.
+    #[command(flatten)]
+    pub openbao: OpenBaoOptions,
+    /// The UID that is given up, for scripts. Default: ask on the terminal.
+    #[arg(long, value_name = "UID")]
+    pub confirm: Option<String>,
+    /// The row is of this cluster (UID of its kube-system namespace), which is gone. Default: the cluster that is spoken to.
+    #[arg(long, value_name = "UID")]
+    pub of_cluster: Option<String>,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// For people.
+    Text,
+    /// One JSON document, for programs.
+    Json,
+}
+
+/// Options of `tenantry check`.
+#[derive(Debug, Args)]
+pub struct CheckOptions {
+    /// Manifests, YAML (also several documents in a file) or JSON, at most 8 MiB each; directories, of which the files that
+    /// end in .yaml, .yml or .json are read; `-` for standard input. Objects in one call are seen together: a Tenant's
+    /// Instance, and names that are taken twice. Objects of other kinds are skipped and counted.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Also the directories within directories.
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
+    /// The namespace of Tenants whose manifest names none.
+    #[arg(short, long, default_value = "default")]
+    pub namespace: String,
+    /// How results are printed; mistakes go to standard error in `text`.
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub output: OutputFormat,
+    /// A range that no Instance's hostaddr may be in, as CIDR; may be given several times. Give what `tenantry run` is given.
+    #[arg(
+        long,
+        env = "TENANTRY_DENY_HOSTADDR",
+        value_delimiter = ',',
+        value_name = "CIDR"
+    )]
+    pub deny_hostaddr: Vec<ipnet::IpNet>,
 }
 
 /// Options of `tenantry run`.
@@ -177,7 +302,7 @@ pub struct ElectionOptions {
 #[derive(Debug, Args)]
 pub struct PostgresOptions {
     /// Certificates that PostgreSQL servers are verified with, PEM bundle; also published to tenants as `ca.crt`.
-    /// Default: the system's roots.
+    /// Looked at every 10 s; one that is absent or damaged by then changes nothing. Default: the system's roots.
     #[arg(long, env = "TENANTRY_POSTGRES_CA_FILE")]
     pub postgres_ca_file: Option<PathBuf>,
     /// A range that no Instance's hostaddr may be in, as CIDR; may be given several times.

@@ -46,18 +46,21 @@ impl Heartbeat {
     }
 
     #[cfg(test)]
-    fn stalled_for(age: Duration) -> Self {
-        Self(Arc::new(Mutex::new(Instant::now() - age)))
+    fn stalled_for(age: Duration) -> Option<Self> {
+        let then = Instant::now().checked_sub(age)?;
+        Some(Self(Arc::new(Mutex::new(then))))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::expect_used)]
+
     use super::*;
 
     #[tokio::test]
     async fn a_heart_that_stopped_is_noticed_and_one_that_beats_again_is_alive() {
-        let heartbeat = Heartbeat::stalled_for(DEAD + BEAT);
+        let heartbeat = Heartbeat::stalled_for(DEAD + BEAT).expect("the machine is up for longer");
         assert!(!heartbeat.is_alive());
         let beating = heartbeat.clone();
         let task = tokio::spawn(async move { beating.beat().await });

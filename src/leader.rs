@@ -165,7 +165,7 @@ impl Candidate {
         Move::Write(next)
     }
 
-    fn released(&self, found: &Record, clock: Timestamp) -> Record {
+    fn released(found: &Record, clock: Timestamp) -> Record {
         Record {
             holder: String::new(),
             // As client-go: zero is not a legal duration.
@@ -218,15 +218,13 @@ impl<L: Leases> Elector<L> {
             lost = self.lead() => Some(lost),
         };
         let held = self.until.send_replace(None).is_some();
-        match lost {
-            Some(lost) => Err(lost),
-            None => {
-                if held {
-                    self.release().await;
-                }
-                Ok(())
-            }
+        if let Some(lost) = lost {
+            return Err(lost);
         }
+        if held {
+            self.release().await;
+        }
+        Ok(())
     }
 
     async fn lead(&mut self) -> Lost {
@@ -309,7 +307,7 @@ impl<L: Leases> Elector<L> {
             if held.record.holder != self.candidate.identity {
                 return Ok(());
             }
-            let record = self.candidate.released(&held.record, Timestamp::now());
+            let record = Candidate::released(&held.record, Timestamp::now());
             self.leases.write(&record, Some(&held.version)).await
         };
         match tokio::time::timeout(RELEASE, given_back).await {

@@ -6,6 +6,7 @@
 
 pub mod adapters;
 pub mod cli;
+pub mod commands;
 pub mod controllers;
 pub mod effects;
 pub mod heartbeat;

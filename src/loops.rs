@@ -35,8 +35,8 @@ pub(crate) type Stores<K> = (
     reflector::store::Writer<Guarded<K>>,
     reflector::Store<Guarded<K>>,
 );
-pub(crate) type Senders<K> = (mpsc::UnboundedSender<K>, mpsc::UnboundedSender<K>);
-pub(crate) type Receivers<K> = (mpsc::UnboundedReceiver<K>, mpsc::UnboundedReceiver<K>);
+pub(crate) type Sender<K> = mpsc::UnboundedSender<Guarded<K>>;
+pub(crate) type Receiver<K> = mpsc::UnboundedReceiver<Guarded<K>>;
 
 /// What a controller is wired with.
 pub(crate) struct Loop {
@@ -47,11 +47,11 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
-    /// Instances: woken by themselves, their admin Secret, and Tenants that left.
+    /// Instances: woken by themselves, their admin Secret, Tenants that left, and other authorities to trust.
     pub(crate) fn instances(
         self,
         (writer, reader): Stores<PostgreSQLInstance>,
-        (seen, gone): Senders<PostgreSQLInstance>,
+        (seen, gone): (Sender<PostgreSQLInstance>, Sender<PostgreSQLInstance>),
         left: mpsc::UnboundedReceiver<String>,
     ) -> BoxFuture<'static, ()> {
         let (client, view) = (
@@ -77,6 +77,8 @@ impl Loop {
             Arc::clone(&view),
             Arc::clone(&self.settled),
         );
+        let trust = &self.context.deployment.trust;
+        let rotated = watches::all_instances(trust, Arc::clone(&view), Arc::clone(&self.settled));
         let settled = self.settled;
         let left = received(left).filter_map(move |name| {
             futures::future::ready(watches::instance_named(&view, &settled, &name))
@@ -87,7 +89,7 @@ impl Loop {
                 return;
             };
             let objects = objects.inspect(move |object| {
-                if let Ok(kube::core::DeserializeGuard(Ok(instance))) = object {
+                if let Ok(instance) = object {
                     // The receiver lives as long as the process; a closed one means that it is ending.
                     let _sent = seen.send(instance.clone());
                 }
@@ -98,6 +100,7 @@ impl Loop {
                 .with_config(controller::Config::default().concurrency(INSTANCES_AT_ONCE))
                 .reconcile_on(noted(&context, instance::CONTROLLER, secrets))
                 .reconcile_on(noted(&context, instance::CONTROLLER, left))
+                .reconcile_on(noted(&context, instance::CONTROLLER, rotated))
                 .graceful_shutdown_on(stop.cancelled_owned())
                 .run(
                     gated(gate, instance::CONTROLLER, instance::reconcile),
@@ -110,12 +113,15 @@ impl Loop {
         .boxed()
     }
 
-    /// Tenants: woken by themselves, their Instance and their ExternalSecret.
+    /// Tenants: woken by themselves, their Instance, their ExternalSecret, and other authorities to publish.
     pub(crate) fn tenants(
         self,
         (writer, reader): Stores<PostgreSQLTenant>,
-        gone: mpsc::UnboundedSender<PostgreSQLTenant>,
-        (instances_seen, instances_gone): Receivers<PostgreSQLInstance>,
+        gone: Sender<PostgreSQLTenant>,
+        (instances_seen, instances_gone): (
+            Receiver<PostgreSQLInstance>,
+            Receiver<PostgreSQLInstance>,
+        ),
         concurrency: u16,
     ) -> BoxFuture<'static, ()> {
         let (client, view) = (
@@ -135,6 +141,8 @@ impl Loop {
             futures::stream::iter(gone_wake.tenants(&seen, true))
         });
         let listed = view.tenants_listed();
+        let trust = &self.context.deployment.trust;
+        let rotated = watches::all_tenants(trust, Arc::clone(&view), Arc::clone(&self.settled));
         let external = watches::external_secrets(client.clone(), view, self.settled);
         let watched =
             watches::objects::<PostgreSQLTenant>(client, (writer, reader.clone()), listed, gone);
@@ -156,6 +164,7 @@ impl Loop {
                 .reconcile_on(noted(&context, tenant::CONTROLLER, changed))
                 .reconcile_on(noted(&context, tenant::CONTROLLER, vanished))
                 .reconcile_on(noted(&context, tenant::CONTROLLER, external))
+                .reconcile_on(noted(&context, tenant::CONTROLLER, rotated))
                 .graceful_shutdown_on(stop.cancelled_owned())
                 .run(
                     gated(gate, tenant::CONTROLLER, tenant::reconcile),
@@ -264,7 +273,7 @@ where
 /// One that went while nobody led would be forgotten; so the last ones that this replica saw before it led are looked at too.
 pub(crate) fn departures(
     context: Arc<Context>,
-    mut gone: mpsc::UnboundedReceiver<PostgreSQLTenant>,
+    mut gone: Receiver<PostgreSQLTenant>,
     leading: Leading,
 ) -> BoxFuture<'static, ()> {
     async move {
@@ -285,6 +294,7 @@ pub(crate) fn departures(
             let context = Arc::clone(&context);
             async move {
                 tenant::departed::forget(&context, &tenant);
+                let Ok(tenant) = tenant.0 else { return };
                 tenant::departed::mark_unmanaged(&context, &tenant).await;
                 // Only now: its Instance may be waiting for it, and takes the connection away.
                 let _sent = context.instances_to_check.send(tenant.spec.instance_ref);
@@ -310,3 +320,6 @@ fn never<K>(
 ) -> controller::Action {
     match *error {}
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,16 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use tenantry::cli::{Cli, Command};
+use tenantry::cli::Cli;
 
 fn main() -> ExitCode {
-    match Cli::parse().command {
-        Command::Run(options) => match tenantry::run::run(*options) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("tenantry: {error:#}");
-                ExitCode::FAILURE
-            }
-        },
-    }
+    tenantry::commands::execute(Cli::parse())
 }

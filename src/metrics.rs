@@ -19,7 +19,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use webhook::{Decision, Decisions, Route};
 
-use self::queue::{Key, Queue};
+use self::queue::{Key, Queue, QueueSeries, labels_of};
 
 const RECONCILE_BUCKETS: [f64; 12] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0,
@@ -72,12 +72,6 @@ struct EffectDurationLabels {
 struct ObjectLabels {
     phase: &'static str,
     ready: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct QueueLabels {
-    name: &'static str,
-    controller: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -183,17 +177,6 @@ pub struct Metrics {
     queue: QueueSeries,
 }
 
-/// The series of all queues.
-struct QueueSeries {
-    depth: Family<QueueLabels, Gauge>,
-    adds: Family<QueueLabels, Counter>,
-    retries: Family<QueueLabels, Counter>,
-    waited: Family<QueueLabels, Histogram, fn() -> Histogram>,
-    worked: Family<QueueLabels, Histogram, fn() -> Histogram>,
-    unfinished: Family<QueueLabels, Gauge<f64, AtomicU64>>,
-    longest: Family<QueueLabels, Gauge<f64, AtomicU64>>,
-}
-
 impl Default for Metrics {
     fn default() -> Self {
         Self::new()
@@ -233,15 +216,7 @@ impl Metrics {
                 (crate::controllers::tenant::CONTROLLER, Arc::default()),
                 (crate::controllers::instance::CONTROLLER, Arc::default()),
             ],
-            queue: QueueSeries {
-                depth: Family::default(),
-                adds: Family::default(),
-                retries: Family::default(),
-                waited: Family::new_with_constructor(|| Histogram::new(RECONCILE_BUCKETS)),
-                worked: Family::new_with_constructor(|| Histogram::new(RECONCILE_BUCKETS)),
-                unfinished: Family::default(),
-                longest: Family::default(),
-            },
+            queue: QueueSeries::default(),
         };
         metrics.register();
         metrics
@@ -319,6 +294,12 @@ impl Metrics {
             "Objects that could not be read",
             self.undecodable.clone(),
         );
+        self.register_process();
+    }
+
+    /// The process itself: certificate, lease, client, queues.
+    fn register_process(&mut self) {
+        let r = &mut self.registry;
         r.register(
             "tenantry_serving_certificate_expiration_timestamp_seconds",
             "When the serving certificate expires, Unix time",
@@ -555,13 +536,6 @@ impl Metrics {
     }
 }
 
-fn labels_of(controller: &'static str) -> QueueLabels {
-    QueueLabels {
-        name: controller,
-        controller,
-    }
-}
-
 /// An object that is being worked on.
 pub struct Working {
     metrics: Arc<Metrics>,
@@ -580,42 +554,6 @@ impl Drop for Working {
                 .get_or_create(&labels)
                 .observe(took);
         }
-    }
-}
-
-impl QueueSeries {
-    fn register(&self, r: &mut Registry) {
-        r.register(
-            "workqueue_depth",
-            "Objects that wait to be reconciled",
-            self.depth.clone(),
-        );
-        r.register("workqueue_adds", "Wakes of objects", self.adds.clone());
-        r.register(
-            "workqueue_retries",
-            "Reconciliations that failed and are tried again",
-            self.retries.clone(),
-        );
-        r.register(
-            "workqueue_queue_duration_seconds",
-            "How long an object waited",
-            self.waited.clone(),
-        );
-        r.register(
-            "workqueue_work_duration_seconds",
-            "How long an object was worked on",
-            self.worked.clone(),
-        );
-        r.register(
-            "workqueue_unfinished_work_seconds",
-            "Work under way, summed up",
-            self.unfinished.clone(),
-        );
-        r.register(
-            "workqueue_longest_running_processor_seconds",
-            "The longest work under way",
-            self.longest.clone(),
-        );
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Order of a stop: not ready → no new rounds, those under way end → the lease is given back → requests end → exit. It decides nothing else.
 
+mod replica;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,22 +13,19 @@ use crds::{PostgreSQLInstance, PostgreSQLTenant};
 use domain::tenancy::endpoint::AddressPolicy;
 use domain::tenancy::failure::Failure;
 use domain::tenancy::tenant::SecretLayout;
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use kube::Client;
 use kube::client::ClientBuilder;
 use kube::runtime::reflector;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use self::replica::{Upkeep, election, serving};
 use crate::adapters::kubernetes::Cluster;
 use crate::adapters::kubernetes::events::Events;
 use crate::adapters::kubernetes::lease::ClusterLease;
 use crate::adapters::openbao::{Auth, OpenBao, OpenBaoConfigError, OpenBaoSettings};
 use crate::adapters::postgres::{Postgres, PostgresSettings};
 use crate::adapters::projection::{Projections, Store, StoreKind};
-use crate::adapters::serving::SelfSigned;
-use crate::cli::{self, OpenBaoAuth, RunOptions};
+use crate::cli::{self, OpenBaoAuth, OpenBaoOptions, RunOptions};
 use crate::controllers::backoff::Backoff;
 use crate::controllers::context::{Context, Deployment};
 use crate::controllers::credentials::Credentials;
@@ -34,13 +33,15 @@ use crate::controllers::settled::Settled;
 use crate::controllers::{instance, tenant};
 use crate::heartbeat::Heartbeat;
 use crate::http::{self, Health};
-use crate::leader::{self, Elector, Leading, Lost, Times};
+use crate::leader::{Elector, Leading, Lost};
 use crate::loops::{INSTANCES_AT_ONCE, Loop, departures};
 use crate::metrics::Metrics;
 use crate::metrics::requests::CountRequests;
-use crate::serving::{self, BeginError, SelfSignedPair};
+use crate::serving::BeginError;
 use crate::view::{Guarded, View};
 
+/// How often the authorities for PostgreSQL are looked at.
+const TRUST_INTERVAL: Duration = Duration::from_secs(10);
 /// No call to the API server may take longer.
 const API_DEADLINE: Duration = Duration::from_secs(10);
 /// No request to OpenBao may take longer.
@@ -132,21 +133,21 @@ pub fn run(options: RunOptions) -> Result<(), RunError> {
 async fn serve(options: RunOptions) -> Result<(), RunError> {
     let grace = options.serving.shutdown_grace;
     let mut parts = Parts::build(&options).await?;
-    let (stop, loops_ended) = (CancellationToken::new(), CancellationToken::new());
+    let (stop, loops_ended) = (parts.context.stop.clone(), CancellationToken::new());
     let stopping = Arc::new(AtomicBool::new(false));
     if let Some(upkeep) = parts.upkeep.take() {
         tokio::spawn(upkeep(stop.clone()));
     }
+    let trust = Arc::clone(&parts.context.deployment.trust);
+    tokio::spawn(trust.follow(TRUST_INTERVAL));
     let elector = parts.elector.take();
     let until = loops_ended.clone().cancelled_owned();
     let mut election = tokio::spawn(async {
-        match elector {
-            Some(elector) => elector.run(until).await,
-            None => {
-                until.await;
-                Ok(())
-            }
+        if let Some(elector) = elector {
+            return elector.run(until).await;
         }
+        until.await;
+        Ok(())
     });
     let handle = axum_server::Handle::new();
     let server = tokio::spawn(https(
@@ -277,13 +278,9 @@ struct Parts {
 
 impl Parts {
     async fn build(options: &RunOptions) -> Result<Self, RunError> {
-        let roots = certs::Roots::load(options.postgres.postgres_ca_file.as_deref())?;
-        let ca_pem = options
-            .postgres
-            .postgres_ca_file
-            .as_ref()
-            .and_then(|_| roots.bundle().map(str::to_owned));
-        let openbao = OpenBao::new(openbao_settings(options))?;
+        let ca_file = options.postgres.postgres_ca_file.as_deref();
+        let trust = Arc::new(certs::Trust::load(ca_file)?);
+        let openbao = OpenBao::new(openbao_settings(&options.openbao))?;
         let config = kube::Config::infer().await.map_err(RunError::Config)?;
         let namespace = options
             .loops
@@ -303,7 +300,7 @@ impl Parts {
             cluster_uid: cluster.uid().await.map_err(RunError::Cluster)?,
             layout: layout(options),
             store: store(options),
-            ca_pem,
+            trust: Arc::clone(&trust),
             addresses: AddressPolicy::denying(options.postgres.deny_hostaddr.clone()),
         };
         let (tenant_reader, tenants) = reflector::store();
@@ -314,7 +311,7 @@ impl Parts {
             events: Events::new(client.clone()),
             projections: Projections::new(client, API_DEADLINE),
             cluster,
-            postgres: Postgres::new(PostgresSettings::new(roots)),
+            postgres: Postgres::new(PostgresSettings::new(trust)),
             openbao,
             metrics,
             view: Arc::new(View::new(tenant_reader.clone(), instance_reader.clone())),
@@ -322,6 +319,7 @@ impl Parts {
             backoff: Backoff::new(options.loops.resync_interval),
             settled: Arc::clone(&settled),
             instances_to_check,
+            stop: CancellationToken::new(),
             deployment,
         });
         Ok(Self {
@@ -389,88 +387,8 @@ impl Parts {
     }
 }
 
-/// Follows the serving pair until the token is cancelled.
-type Upkeep = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
-
-/// The serving pair, whether it is trusted if that is ours to arrange, and its upkeep.
-async fn serving(
-    options: &RunOptions,
-    client: &Client,
-    namespace: &str,
-) -> Result<(Arc<certs::CertStore>, Option<Arc<AtomicBool>>, Upkeep), RunError> {
-    let events = Events::new(client.clone());
-    if !options.self_signed.self_signed {
-        let pair = certs::PairFiles {
-            certificate: options.serving.tls_cert_file.clone().unwrap_or_default(),
-            key: options.serving.tls_key_file.clone().unwrap_or_default(),
-        };
-        let store = Arc::new(certs::CertStore::load(pair)?);
-        let followed = Arc::clone(&store);
-        let interval = options.serving.tls_reload_interval;
-        let upkeep = move |stop| serving::follow_files(followed, events, interval, stop).boxed();
-        return Ok((store, None, Box::new(upkeep)));
-    }
-    let options = &options.self_signed;
-    let service = &options.self_signed_service;
-    let mut names = vec![
-        format!("{service}.{namespace}.svc"),
-        format!("{service}.{namespace}"),
-        service.clone(),
-    ];
-    names.extend(options.self_signed_name.iter().cloned());
-    let wishes = certs::upkeep::Wishes {
-        names,
-        authority: options.self_signed_authority_lifetime,
-        pair: options.self_signed_certificate_lifetime,
-    };
-    if !wishes.is_consistent() {
-        return Err(RunError::Lifetimes);
-    }
-    let kept = SelfSigned::new(
-        client.clone(),
-        namespace,
-        (
-            &options.self_signed_secret,
-            options.webhook_configuration.as_deref(),
-        ),
-        wishes,
-        API_DEADLINE,
-    );
-    let pair = SelfSignedPair::begin(kept, events).await?;
-    let (store, trusted) = (Arc::clone(&pair.store), Arc::clone(&pair.trusted));
-    let interval = options.self_signed_interval;
-    let upkeep = move |stop| pair.keep_up(interval, stop).boxed();
-    Ok((store, Some(trusted), Box::new(upkeep)))
-}
-
-/// The election, if there is one.
-fn election(
-    options: &RunOptions,
-    client: &Client,
-    default_namespace: &str,
-) -> Result<(Option<Elector<ClusterLease>>, Leading), RunError> {
-    let options = &options.election;
-    if !options.leader_elect {
-        return Ok((None, Leading::always()));
-    }
-    let times = Times {
-        lease: options.leader_elect_lease_duration,
-        renew: options.leader_elect_renew_deadline,
-        retry: options.leader_elect_retry_period,
-    };
-    if !times.is_consistent() {
-        return Err(RunError::ElectionTimes);
-    }
-    let namespace = options.leader_elect_resource_namespace.as_deref();
-    let namespace = namespace.unwrap_or(default_namespace);
-    let name = &options.leader_elect_resource_name;
-    let lease = ClusterLease::new(client.clone(), namespace, name, times.renew);
-    let (elector, leading) = Elector::new(lease, leader::identity(), times);
-    Ok((Some(elector), leading))
-}
-
-fn openbao_settings(options: &RunOptions) -> OpenBaoSettings {
-    let options = &options.openbao;
+/// OpenBao's settings from its flags, for every command that speaks to it.
+pub(crate) fn openbao_settings(options: &OpenBaoOptions) -> OpenBaoSettings {
     let auth = match options.openbao_auth {
         OpenBaoAuth::Kubernetes => Auth::Kubernetes {
             mount: options.openbao_auth_mount.clone(),

@@ -32,6 +32,10 @@ impl Listed {
     }
 }
 
+/// An object that is there and could not be decoded. The log says why, once per change of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreadable;
+
 /// The reflector stores.
 pub struct View {
     tenants: Store<Guarded<PostgreSQLTenant>>,
@@ -79,12 +83,15 @@ impl View {
         self.instances_listed.0.wait().await;
     }
 
-    /// The Instance of this name, if it is cached and readable.
-    #[must_use]
-    pub fn instance(&self, name: &str) -> Option<PostgreSQLInstance> {
-        self.instances
-            .get(&ObjectRef::new(name))
-            .and_then(|guarded| guarded.0.clone().ok())
+    /// The Instance of this name; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`Unreadable`] if there is one that could not be decoded: that is not the same as none.
+    pub fn instance(&self, name: &str) -> Result<Option<PostgreSQLInstance>, Unreadable> {
+        match self.instances.get(&ObjectRef::new(name)) {
+            None => Ok(None),
+            Some(guarded) => guarded.0.clone().map(Some).map_err(|_| Unreadable),
+        }
     }
 
     /// Runs over every readable Tenant.
@@ -161,8 +168,9 @@ impl webhook::ClusterView for View {
     }
 
     fn management_database(&self, instance: &str) -> Option<String> {
-        self.instance(instance)
-            .map(|instance| instance.spec.endpoint.database)
+        // One that cannot be read names no database; the reconcile round checks the same rule against the server (D3).
+        let instance = self.instance(instance).ok().flatten();
+        instance.map(|instance| instance.spec.endpoint.database)
     }
 
     fn tenant_databases(&self, instance: &str) -> Vec<(String, String)> {

@@ -3,6 +3,7 @@
 //! One stream a kind, slim objects, one malformed object never stops a watch. It wakes; it decides nothing about what is done.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
 use crds::{PostgreSQLInstance, PostgreSQLTenant};
@@ -10,7 +11,7 @@ use domain::tenancy::names::{Uid, derived_secret_name};
 use futures::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DynamicObject;
-use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher::{self, Event};
@@ -26,55 +27,58 @@ use crate::view::{Guarded, Listed, View};
 /// A watch of one of our kinds: fills the store, says when it is full, passes on what was applied, and tells of what is gone.
 pub(crate) fn objects<K>(
     client: Client,
-    (writer, store): (Writer<Guarded<K>>, Store<Guarded<K>>),
+    stores: (Writer<Guarded<K>>, Store<Guarded<K>>),
     listed: Listed,
-    gone: mpsc::UnboundedSender<K>,
+    gone: mpsc::UnboundedSender<Guarded<K>>,
 ) -> impl Stream<Item = Result<Guarded<K>, watcher::Error>>
 where
-    K: Resource<DynamicType = ()>
-        + DeserializeOwned
-        + Clone
-        + std::fmt::Debug
-        + Send
-        + Sync
-        + 'static,
+    K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug + Send + Sync + 'static,
 {
     let api: Api<Guarded<K>> = Api::all(client);
-    let mut before = Vec::new();
-    watch(api, config())
+    let events = watch(api, config())
         .default_backoff()
-        .modify(|object| object.meta_mut().managed_fields = None)
-        .reflect(writer)
-        .flat_map(move |event| {
-            let touched = match event {
-                Ok(Event::Init) => {
-                    before = store.state();
-                    Vec::new()
-                }
-                // The store shows a new list only once it is whole; a round begun earlier would see the old one.
-                Ok(Event::InitApply(_)) => Vec::new(),
-                Ok(Event::InitDone) => {
-                    listed.mark();
-                    let now = store.state();
-                    missing(&std::mem::take(&mut before), &now)
-                        .for_each(|object| tell(&gone, object));
-                    now.iter().map(|object| Guarded::clone(object)).collect()
-                }
-                Ok(Event::Apply(object)) => vec![object],
-                Ok(Event::Delete(DeserializeGuard(object))) => {
-                    if let Ok(object) = object {
-                        tell(&gone, object);
-                    }
-                    Vec::new()
-                }
-                Err(error) => {
-                    tracing::warn!(kind = %K::kind(&()), "a watch failed and is begun again");
-                    tracing::debug!(kind = %K::kind(&()), ?error, "why a watch failed");
-                    Vec::new()
-                }
-            };
-            futures::stream::iter(touched.into_iter().map(Ok))
-        })
+        .modify(|object| object.meta_mut().managed_fields = None);
+    follow(events, stores, listed, gone)
+}
+
+/// What [`objects`] makes of the events of a watch.
+fn follow<K>(
+    events: impl Stream<Item = watcher::Result<Event<Guarded<K>>>>,
+    (writer, store): (Writer<Guarded<K>>, Store<Guarded<K>>),
+    listed: Listed,
+    gone: mpsc::UnboundedSender<Guarded<K>>,
+) -> impl Stream<Item = Result<Guarded<K>, watcher::Error>>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
+{
+    let mut before = Vec::new();
+    events.reflect(writer).flat_map(move |event| {
+        let touched = match event {
+            Ok(Event::Init) => {
+                before = store.state();
+                Vec::new()
+            }
+            // The store shows a new list only once it is whole; a round begun earlier would see the old one.
+            Ok(Event::InitApply(_)) => Vec::new(),
+            Ok(Event::InitDone) => {
+                listed.mark();
+                let now = store.state();
+                missing(&std::mem::take(&mut before), &now).for_each(|object| tell(&gone, object));
+                now.iter().map(|object| Guarded::clone(object)).collect()
+            }
+            Ok(Event::Apply(object)) => vec![object],
+            Ok(Event::Delete(object)) => {
+                tell(&gone, object);
+                Vec::new()
+            }
+            Err(error) => {
+                tracing::warn!(kind = %K::kind(&()), "a watch failed and is begun again");
+                tracing::debug!(kind = %K::kind(&()), ?error, "why a watch failed");
+                Vec::new()
+            }
+        };
+        futures::stream::iter(touched.into_iter().map(Ok))
+    })
 }
 
 /// A watch that the API server ends after a minute, so that a dead connection is noticed.
@@ -91,7 +95,7 @@ fn tell<K>(gone: &mpsc::UnboundedSender<K>, object: K) {
 fn missing<'l, K>(
     before: &'l [Arc<Guarded<K>>],
     now: &[Arc<Guarded<K>>],
-) -> impl Iterator<Item = K> + use<'l, K>
+) -> impl Iterator<Item = Guarded<K>> + use<'l, K>
 where
     K: Resource<DynamicType = ()> + Clone,
 {
@@ -108,7 +112,7 @@ where
                 .as_ref()
                 .is_some_and(|uid| !present.contains(uid))
         })
-        .filter_map(|object| object.0.as_ref().ok().cloned())
+        .map(|object| Guarded::clone(object))
 }
 
 /// Tenants to look at because their Instance changed in a way that matters to them.
@@ -127,21 +131,24 @@ impl InstanceWake {
         }
     }
 
-    /// The Tenants of an Instance that is new, gone, or differs in generation, readiness or deletion.
+    /// The Tenants of an Instance that is new, gone, can or cannot be read by now, or differs in generation, readiness or
+    /// deletion.
     pub(crate) fn tenants(
         &self,
-        instance: &PostgreSQLInstance,
+        instance: &Guarded<PostgreSQLInstance>,
         gone: bool,
     ) -> Vec<ObjectRef<Guarded<PostgreSQLTenant>>> {
         let name = instance.name_any();
-        let ready = instance.snapshot().ready;
-        let mark = format!(
-            "{:?} {} {:?} {}",
-            instance.uid(),
-            instance.revision(),
-            ready.map(|ready| ready.reason),
-            instance.is_deleting()
-        );
+        let mark = match &instance.0 {
+            Err(_) => "unreadable".to_owned(),
+            Ok(instance) => format!(
+                "{:?} {} {:?} {}",
+                instance.uid(),
+                instance.revision(),
+                instance.snapshot().ready.map(|ready| ready.reason),
+                instance.is_deleting()
+            ),
+        };
         let changed = self.known.lock().is_ok_and(|mut known| {
             if gone {
                 return known.remove(&name).is_some();
@@ -178,6 +185,39 @@ pub(crate) fn external_secrets(
             }
         };
         async move { woken }
+    })
+}
+
+/// All Tenants, each time that the authorities for PostgreSQL change: they publish them.
+pub(crate) fn all_tenants(
+    trust: &certs::Trust,
+    view: Arc<View>,
+    settled: Arc<Settled>,
+) -> impl Stream<Item = ObjectRef<Guarded<PostgreSQLTenant>>> + use<> {
+    changes(trust).flat_map(move |()| {
+        let mut woken = Vec::new();
+        view.each_tenant(|tenant| woken.extend(wake(&settled, tenant)));
+        futures::stream::iter(woken)
+    })
+}
+
+/// All Instances, each time that the authorities for PostgreSQL change: they are verified anew.
+pub(crate) fn all_instances(
+    trust: &certs::Trust,
+    view: Arc<View>,
+    settled: Arc<Settled>,
+) -> impl Stream<Item = ObjectRef<Guarded<PostgreSQLInstance>>> + use<> {
+    changes(trust).flat_map(move |()| {
+        let mut woken = Vec::new();
+        view.each_instance(|instance| woken.extend(wake_instance(&settled, instance)));
+        futures::stream::iter(woken)
+    })
+}
+
+fn changes(trust: &certs::Trust) -> impl Stream<Item = ()> + use<> {
+    futures::stream::unfold(trust.changes(), |mut changes| async move {
+        changes.changed().await.ok()?;
+        Some(((), changes))
     })
 }
 
@@ -252,8 +292,8 @@ pub(crate) fn instance_named(
     settled: &Settled,
     name: &str,
 ) -> Option<ObjectRef<Guarded<PostgreSQLInstance>>> {
-    view.instance(name)
-        .and_then(|instance| wake_instance(settled, &instance))
+    let instance = view.instance(name).ok().flatten()?;
+    wake_instance(settled, &instance)
 }
 
 fn wake_instance(
@@ -263,3 +303,6 @@ fn wake_instance(
     settled.wake(&Uid::new(instance.uid()?));
     Some(ObjectRef::new(&instance.name_any()))
 }
+
+#[cfg(test)]
+mod tests;

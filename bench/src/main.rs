@@ -1,11 +1,19 @@
-//! How fast a tenant comes to `Ready`, beside a bare client that makes the same writes without thinking.
+//! How fast a tenant comes to `Ready` and how cheap admission is, beside peers; and how much memory it all takes.
 //!
-//! Both run interleaved on one private bed in one run; what is printed is measured, never asserted.
+//! Own and peer run interleaved on one private bed in one run; what is printed is measured, never asserted.
 
+mod admission;
 mod bare;
+mod floor;
+mod memory;
 mod numbers;
+mod process;
 mod product;
+mod reviews;
 mod server;
+
+use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
@@ -13,6 +21,7 @@ use e2e::world::tenancy::World;
 use e2e::world::tenantry::TenantryOptions;
 use e2e::{Bed, Options};
 
+use crate::admission::Load;
 use crate::bare::Bare;
 use crate::numbers::{Spread, ratio};
 use crate::product::Product;
@@ -41,6 +50,40 @@ enum Command {
         #[arg(long, value_delimiter = ',', default_values_t = [4, 8, 16])]
         bare: Vec<usize>,
     },
+    /// CPU per admission request beside a floor server and a webhook in Go, and latency at a fixed rate.
+    Admission {
+        /// Rounds; the median counts.
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+        /// Requests of a round, for each server and review.
+        #[arg(long, default_value_t = 10_000)]
+        requests: usize,
+        /// Requests per second of the latency part.
+        #[arg(long, default_value_t = 1_000)]
+        rate: u32,
+        /// Seconds of that part, for each server.
+        #[arg(long, default_value_t = 10)]
+        seconds: u64,
+    },
+    /// RSS, peak and the time to the first reconcile with many Tenants.
+    Memory {
+        /// Tenants.
+        #[arg(long, default_value_t = 10_000)]
+        tenants: usize,
+    },
+    /// The floor server itself; `admission` starts it.
+    #[command(hide = true)]
+    Floor {
+        /// Serving certificate, PEM.
+        #[arg(long)]
+        cert: PathBuf,
+        /// Its key, PEM.
+        #[arg(long)]
+        key: PathBuf,
+        /// Port on loopback.
+        #[arg(long)]
+        port: u16,
+    },
 }
 
 /// The first Tenant.
@@ -49,20 +92,48 @@ const WARM: &str = "warm-product";
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    if let Command::Floor { cert, key, port } = arguments.command {
+        e2e::bed::install_crypto_provider();
+        return floor::serve(cert, key, port).await;
+    }
     let bed = Bed::private(Options::default().openbao_in_memory()).await?;
     let world = World::private(bed, TenantryOptions::default(), "bench").await?;
-    let product = Product::new(&world);
+    match arguments.command {
+        Command::Admission {
+            rounds,
+            requests,
+            rate,
+            seconds,
+        } => {
+            let load = Load {
+                rounds,
+                requests,
+                rate,
+                lasts: Duration::from_secs(seconds),
+            };
+            admission::run(&world, &load).await
+        }
+        Command::Memory { tenants } => memory::run(&world, tenants).await,
+        Command::Latency { .. } | Command::Burst { .. } | Command::Floor { .. } => {
+            beside_bare(&world, arguments.command).await
+        }
+    }
+}
+
+async fn beside_bare(world: &World, command: Command) -> Result<()> {
+    let product = Product::new(world);
     println!("idle RSS of Tenantry: {:.1} MiB", product.rss_mib()?);
     // The first of each side opens connections and fills caches; Tenantry's is also what the bare client copies.
     product.create(WARM).await.context("Tenantry")?;
-    let bare = Bare::prepare(&world, WARM).await?;
+    let bare = Bare::prepare(world, WARM).await?;
     bare.create("warm-bare").await.context("the bare client")?;
-    match arguments.command {
+    match command {
         Command::Latency { tenants } => latency(&bare, &product, tenants).await?,
         Command::Burst {
             tenants,
             bare: concurrencies,
         } => burst(&bare, &product, tenants, &concurrencies).await?,
+        Command::Admission { .. } | Command::Memory { .. } | Command::Floor { .. } => {}
     }
     println!("RSS of Tenantry at the end: {:.1} MiB", product.rss_mib()?);
     Ok(())

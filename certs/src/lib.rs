@@ -10,6 +10,7 @@ mod problem;
 mod roots;
 mod server;
 mod store;
+mod trust;
 pub mod upkeep;
 mod watch;
 
@@ -24,6 +25,7 @@ pub use problem::{TlsProblem, explain};
 pub use roots::{Roots, RootsError};
 pub use server::{OldestTls, server_config};
 pub use store::{CertStore, LoadError, LoadState, PairFiles, Reload};
+pub use trust::{Renewal, Trust};
 pub use watch::{report, watch};
 
 /// The one cryptography provider of this process (ring), for callers that build a TLS configuration of their own.

@@ -113,6 +113,15 @@ impl Roots {
     }
 }
 
+impl PartialEq for Roots {
+    /// The same certificates in the same order; the system's authorities equal themselves.
+    fn eq(&self, other: &Self) -> bool {
+        self.bundle == other.bundle
+    }
+}
+
+impl Eq for Roots {}
+
 impl fmt::Debug for Roots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Roots")

@@ -11,7 +11,7 @@ mod bed;
 use std::error::Error;
 
 use bed::{Authority, trusting};
-use certs::Roots;
+use certs::{Renewal, Roots, Trust};
 
 #[test]
 fn d11_a_bundle_trusts_all_its_authorities_and_is_handed_on_without_comments() {
@@ -64,4 +64,49 @@ fn d11_a_bundle_that_is_absent_empty_or_damaged_is_an_error_that_names_the_file(
 #[test]
 fn d11_without_a_file_the_systems_authorities_are_used_and_nothing_is_handed_on() {
     assert_eq!(Roots::load(None).unwrap().bundle(), None);
+}
+
+#[test]
+fn d11_a_file_that_changes_brings_its_new_authorities_into_force_and_a_bad_one_takes_none_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.pem");
+    let (one, two) = (Authority::new("one").pem(), Authority::new("two").pem());
+    std::fs::write(&file, &one).unwrap();
+    let trust = Trust::load(Some(&file)).unwrap();
+    let changes = trust.changes();
+    assert!(matches!(trust.renew(), Renewal::Unchanged));
+    std::fs::write(&file, format!("# a comment\n{one}")).unwrap();
+    assert!(matches!(trust.renew(), Renewal::Unchanged));
+
+    for repeated in [false, true] {
+        std::fs::write(&file, "garbage").unwrap();
+        let Renewal::Refused {
+            error,
+            repeated: again,
+        } = trust.renew()
+        else {
+            panic!("garbage was taken");
+        };
+        assert!(error.to_string().contains("ca.pem"));
+        assert_eq!(again, repeated);
+    }
+    std::fs::remove_file(&file).unwrap();
+    let absent = trust.renew();
+    assert!(matches!(
+        absent,
+        Renewal::Refused {
+            repeated: false,
+            ..
+        }
+    ));
+    assert_eq!(trust.current(), trusting(&one));
+    assert!(
+        !changes.has_changed().unwrap(),
+        "nobody is told of what was refused"
+    );
+
+    std::fs::write(&file, format!("{one}{two}")).unwrap();
+    assert!(matches!(trust.renew(), Renewal::Replaced));
+    assert_eq!(trust.current(), trusting(&format!("{one}{two}")));
+    assert!(changes.has_changed().unwrap());
 }

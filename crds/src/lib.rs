@@ -8,6 +8,7 @@ pub mod tenancy;
 
 mod rules;
 mod schema;
+mod unmet;
 mod wire;
 
 pub use schema::all;
@@ -19,6 +20,7 @@ pub use tenancy::tenant::{
     CredentialStatus, PostgreSQLTenant, PostgreSQLTenantSpec, PostgreSQLTenantStatus,
     SecretReference, TenantCredential,
 };
+pub use unmet::unmet;
 
 /// API group of every kind here.
 pub const GROUP: &str = "database.ddupan.top";

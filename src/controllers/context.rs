@@ -6,6 +6,7 @@ use domain::tenancy::endpoint::AddressPolicy;
 use domain::tenancy::names::Uid;
 use domain::tenancy::tenant::SecretLayout;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::CancellationToken;
 
 use super::backoff::Backoff;
 use super::credentials::Credentials;
@@ -26,8 +27,8 @@ pub struct Deployment {
     pub layout: SecretLayout,
     /// Which store ExternalSecrets refer to.
     pub store: Store,
-    /// Certificates published to tenants as `ca.crt`, PEM.
-    pub ca_pem: Option<String>,
+    /// Whom PostgreSQL servers are verified with; a file of it is published to tenants as `ca.crt` (D7).
+    pub trust: Arc<certs::Trust>,
     /// Which addresses are refused.
     pub addresses: AddressPolicy,
 }
@@ -56,6 +57,8 @@ pub struct Context {
     pub settled: Arc<Settled>,
     /// Names of Instances that something suggests to look at now.
     pub instances_to_check: UnboundedSender<String>,
+    /// Cancelled when the process is asked to end: no round begins after that.
+    pub stop: CancellationToken,
     /// The deployment.
     pub deployment: Deployment,
 }

@@ -75,6 +75,14 @@ impl Credentials {
         }
     }
 
+    /// True while a login of this Instance is held.
+    #[cfg(test)]
+    pub(super) fn knows(&self, instance: &Uid) -> bool {
+        self.known
+            .lock()
+            .is_ok_and(|known| known.contains_key(instance))
+    }
+
     /// Drops the login of an Instance that is gone.
     pub fn forget(&self, instance: &Uid) {
         if let Ok(mut known) = self.known.lock() {

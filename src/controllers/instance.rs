@@ -3,6 +3,8 @@
 //! It chooses the domain operation by the saved checkpoint and carries observations to it; what an observation amounts to is
 //! the aggregate's. An external write happens only in a round that began from its saved intent.
 
+mod deleting;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,17 +13,16 @@ use crds::PostgreSQLInstance;
 use domain::tenancy::capability::{CapabilityObservation, Check};
 use domain::tenancy::effect::{InstanceEffect, instance_status_id};
 use domain::tenancy::failure::Class;
-use domain::tenancy::instance::{
-    Checkpoint, Instance, InstanceSnapshot, Outcome, RegistryPlan, held_message,
-};
+use domain::tenancy::instance::{Checkpoint, Instance, InstanceSnapshot, Outcome, RegistryPlan};
 use domain::tenancy::names::Uid;
 use domain::tenancy::reason::{Ready, Reason, Retry};
-use domain::tenancy::registration::{InstanceDefinition, InstanceIdentity};
+use domain::tenancy::registration::InstanceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};
 
 use super::context::Context;
+use super::tenant::departed;
 use super::{Counted, Ending, MOST_ROUNDS};
 use crate::adapters::kubernetes::is_held;
 use crate::adapters::postgres::{Depth, ServerTarget};
@@ -30,8 +31,6 @@ use crate::view::Guarded;
 
 /// The controller's name in metrics and logs.
 pub const CONTROLLER: &str = "postgresqlinstance";
-/// A deleting Instance that Tenants hold looks again after this long, though their deletion wakes it.
-const HELD_INTERVAL: Duration = Duration::from_secs(30);
 
 /// One reconcile; failures are in the object's condition and in the pause, never an error for the runtime.
 ///
@@ -73,9 +72,9 @@ pub async fn reconcile(
 }
 
 /// Drops what this process remembers of an Instance that is gone: its login and its connections among it.
-pub fn forget(ctx: &Context, gone: &PostgreSQLInstance) {
-    if let Some(identity) = gone.identity() {
-        forget_uid(ctx, &identity.uid);
+pub fn forget(ctx: &Context, gone: &Guarded<PostgreSQLInstance>) {
+    if let Some(uid) = gone.uid() {
+        forget_uid(ctx, &Uid::new(uid));
     }
 }
 
@@ -111,6 +110,9 @@ impl Run<'_> {
     async fn converge(&mut self, name: &str) -> Ending {
         let mut object = None;
         for _ in 0..MOST_ROUNDS {
+            if self.ctx.stop.is_cancelled() {
+                return Ending::STOPPED;
+            }
             let current = match object.take() {
                 Some(object) => object,
                 None => match self.ctx.cluster.instance(name).await {
@@ -248,7 +250,10 @@ impl Run<'_> {
         let saved = self.save(object, &instance.snapshot()).await?;
         match outcome {
             Outcome::Advanced if moved && instance.checkpoint() != Checkpoint::Ready => Ok(saved),
-            Outcome::Advanced => Err(Retry::Slow.into()),
+            Outcome::Advanced => {
+                departed::mark_left_behind(self.ctx, instance).await;
+                Err(Retry::Slow.into())
+            }
             Outcome::Failed(failure) => {
                 Err(Reason::of_instance_failure(failure.class).retry().into())
             }
@@ -268,44 +273,6 @@ impl Run<'_> {
         tracing::debug!(name = %object.name_any(), ?plan, "the registry is not prepared");
         self.save(object, &instance.snapshot()).await?;
         Err(Retry::Backoff.into())
-    }
-
-    async fn deleting(&mut self, object: &PostgreSQLInstance, identity: InstanceIdentity) -> Next {
-        if !is_held(object) {
-            return Err(Stop::End(Ending::Gone));
-        }
-        let (count, example) = match self.ctx.cluster.tenants_of(&identity.name).await {
-            Ok(tenants) => tenants,
-            Err(failure) => {
-                tracing::warn!(name = %identity.name, %failure, "references could not be counted; the finalizer stays");
-                return Err(Retry::Backoff.into());
-            }
-        };
-        let snapshot = object.snapshot();
-        // The definition plays no part in a deletion, so an illegal one does not stop it.
-        if count == 0 {
-            return self
-                .hold(object, InstanceEffect::RemoveFinalizer, false)
-                .await;
-        }
-        let example = example.unwrap_or_default();
-        let snapshot = match departing(object, identity, snapshot.clone()) {
-            Some(mut instance) => {
-                let _outcome = instance.begin_deletion();
-                let _outcome = instance.held_by(count, &example);
-                instance.snapshot()
-            }
-            None => InstanceSnapshot {
-                checkpoint: Checkpoint::Deleting,
-                ready: Some(Ready::new(
-                    Reason::Reconciling,
-                    held_message(count, &example),
-                )),
-                ..snapshot
-            },
-        };
-        self.save(object, &snapshot).await?;
-        Err(Retry::After(HELD_INTERVAL).into())
     }
 
     async fn hold(
@@ -410,21 +377,5 @@ fn unreached(
     }
 }
 
-fn departing(
-    object: &PostgreSQLInstance,
-    identity: InstanceIdentity,
-    snapshot: InstanceSnapshot,
-) -> Option<Instance> {
-    let definition = InstanceDefinition::parse(
-        &object.spec.draft(),
-        &domain::tenancy::endpoint::AddressPolicy::default(),
-    )
-    .ok()?;
-    Some(Instance::reconstitute(
-        identity,
-        object.revision(),
-        definition,
-        snapshot,
-        true,
-    ))
-}
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,8 @@
 pub mod backoff;
 pub mod context;
 pub mod credentials;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub mod instance;
 pub mod settled;
 pub mod tenant;
@@ -29,6 +31,9 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// The process ends: what is left is for the next one, which begins from what was saved.
+    pub const STOPPED: Self = Self::Pause(Retry::Slow);
+
     fn result(self) -> ReconcileResult {
         match self {
             Self::Gone | Self::Pause(Retry::Slow) => ReconcileResult::Success,
@@ -82,4 +87,20 @@ pub async fn caught(
         tracing::error!(controller, "a round panicked; its object pauses");
         Ending::Pause(Retry::Backoff)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic)]
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_in_a_round_is_an_ending_that_pauses_and_counts_as_an_error() {
+        let ending = caught("test", async { panic!("a defect") }).await;
+        assert_eq!(ending, Ending::Pause(Retry::Backoff));
+        assert_eq!(ending.result(), ReconcileResult::Error);
+        let well = caught("test", async { Ending::Gone }).await;
+        assert_eq!(well, Ending::Gone, "any other ending is left as it is");
+    }
 }

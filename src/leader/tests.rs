@@ -74,7 +74,7 @@ fn a_lease_of_another_is_taken_only_once_it_stood_still_for_its_whole_duration_b
 
 #[test]
 fn a_lease_that_was_given_back_or_made_empty_is_taken_at_once() {
-    let (a, mut b) = (candidate("a"), candidate("b"));
+    let mut b = candidate("b");
     let clock = Timestamp::now();
     let held = Record {
         holder: "a".to_owned(),
@@ -83,7 +83,7 @@ fn a_lease_that_was_given_back_or_made_empty_is_taken_at_once() {
         renewed: None,
         transitions: 4,
     };
-    let free = a.released(&held, clock);
+    let free = Candidate::released(&held, clock);
     assert_eq!(free.duration, Duration::from_secs(1));
     let won = written(b.consider(Some(&free), Instant::now(), clock));
     assert_eq!((won.holder.as_str(), won.transitions), ("b", 5));

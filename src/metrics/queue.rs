@@ -4,8 +4,16 @@
 //! not ended is worked on. A wake by the timer is seen when its work begins. It schedules nothing.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
 
 /// An object's namespace and name.
 pub type Key = (String, String);
@@ -76,6 +84,80 @@ impl Queue {
     }
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct QueueLabels {
+    name: &'static str,
+    controller: &'static str,
+}
+
+pub(super) fn labels_of(controller: &'static str) -> QueueLabels {
+    QueueLabels {
+        name: controller,
+        controller,
+    }
+}
+
+/// The series of all queues.
+pub(super) struct QueueSeries {
+    pub(super) depth: Family<QueueLabels, Gauge>,
+    pub(super) adds: Family<QueueLabels, Counter>,
+    pub(super) retries: Family<QueueLabels, Counter>,
+    pub(super) waited: Family<QueueLabels, Histogram>,
+    pub(super) worked: Family<QueueLabels, Histogram>,
+    pub(super) unfinished: Family<QueueLabels, Gauge<f64, AtomicU64>>,
+    pub(super) longest: Family<QueueLabels, Gauge<f64, AtomicU64>>,
+}
+
+impl Default for QueueSeries {
+    fn default() -> Self {
+        Self {
+            depth: Family::default(),
+            adds: Family::default(),
+            retries: Family::default(),
+            waited: Family::new_with_constructor(|| Histogram::new(super::RECONCILE_BUCKETS)),
+            worked: Family::new_with_constructor(|| Histogram::new(super::RECONCILE_BUCKETS)),
+            unfinished: Family::default(),
+            longest: Family::default(),
+        }
+    }
+}
+
+impl QueueSeries {
+    pub(super) fn register(&self, r: &mut Registry) {
+        r.register(
+            "workqueue_depth",
+            "Objects that wait to be reconciled",
+            self.depth.clone(),
+        );
+        r.register("workqueue_adds", "Wakes of objects", self.adds.clone());
+        r.register(
+            "workqueue_retries",
+            "Reconciliations that failed and are tried again",
+            self.retries.clone(),
+        );
+        r.register(
+            "workqueue_queue_duration_seconds",
+            "How long an object waited",
+            self.waited.clone(),
+        );
+        r.register(
+            "workqueue_work_duration_seconds",
+            "How long an object was worked on",
+            self.worked.clone(),
+        );
+        r.register(
+            "workqueue_unfinished_work_seconds",
+            "Work under way, summed up",
+            self.unfinished.clone(),
+        );
+        r.register(
+            "workqueue_longest_running_processor_seconds",
+            "The longest work under way",
+            self.longest.clone(),
+        );
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,7 +177,7 @@ mod tests {
         assert_eq!(state.depth, 2);
         assert!(state.longest > 0.0 && state.unfinished >= state.longest);
         assert!(queue.ended(&key("a")) > 0.0);
-        assert_eq!(queue.state().longest, 0.0);
+        assert!(queue.state().longest < f64::EPSILON);
         assert_eq!(queue.begun(&key("c")), None, "the timer woke it");
     }
 }

@@ -10,7 +10,8 @@ use domain::violation::{Kind, Verdict, Violation};
 use serde::Serialize;
 
 use crate::ports::Route;
-use crate::review::{REVIEW_KIND, REVIEW_VERSION, Review, Unreadable};
+use crate::review::{REVIEW_KIND, REVIEW_VERSION, Review};
+use crate::unreadable::Unreadable;
 
 /// The longest warning in bytes; the API server may cut longer ones.
 pub const WARNING_MAX: usize = 256;
@@ -56,11 +57,15 @@ struct Details {
     causes: Vec<Cause>,
 }
 
-#[derive(Debug, Serialize)]
-struct Cause {
-    field: String,
-    reason: &'static str,
-    message: String,
+/// One field error: kubectl prints `field: message`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// The field's path.
+    pub field: String,
+    /// The API server's word for the kind of mistake.
+    pub reason: &'static str,
+    /// What is wrong and what to do.
+    pub message: String,
 }
 
 impl Answer {
@@ -150,7 +155,7 @@ fn invalid(route: Route, name: &str, violations: &[Violation]) -> Failure {
 }
 
 /// One field error in the API server's words: kubectl prints `field: message` of each cause and nothing else.
-fn cause(violation: &Violation) -> Cause {
+pub(crate) fn cause(violation: &Violation) -> Cause {
     let (reason, prefix) = match violation.kind {
         Kind::Required => ("FieldValueRequired", "Required value"),
         Kind::Invalid => ("FieldValueInvalid", "Invalid value"),
@@ -167,7 +172,7 @@ fn cause(violation: &Violation) -> Cause {
 }
 
 /// The text without control, format and other invisible characters, which are escaped, and not longer than `max` bytes.
-fn printable(text: &str, max: usize) -> String {
+pub(crate) fn printable(text: &str, max: usize) -> String {
     const CUT: &str = "…";
     let mut shown = String::with_capacity(text.len().min(max));
     for character in text.chars() {

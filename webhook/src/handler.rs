@@ -18,7 +18,8 @@ use crate::answer::Answer;
 use crate::limits::Gate;
 use crate::ports::{Decision, Decisions, Operation, Outcome, Route};
 use crate::refusal::Refusal;
-use crate::review::{Review, Unreadable};
+use crate::review::Review;
+use crate::unreadable::Unreadable;
 use crate::{Admission, instance, tenant};
 
 /// The longest name that is logged, in characters; Kubernetes' own have at most 253.

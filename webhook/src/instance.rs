@@ -9,7 +9,7 @@ use domain::violation::Verdict;
 
 use crate::object::Object;
 use crate::ports::ClusterView;
-use crate::review::Unreadable;
+use crate::unreadable::Unreadable;
 
 /// The verdict on an Instance as it is wanted, and as it is stored if this is an edit (D2, D4, D11, D17).
 ///

@@ -18,18 +18,22 @@ mod handler;
 mod instance;
 mod limits;
 mod object;
+mod offline;
 mod ports;
 mod refusal;
 mod review;
 mod strict;
 mod tenant;
+mod unreadable;
 
-pub use answer::{CAUSES_MAX, WARNING_MAX};
+pub use answer::{CAUSES_MAX, Cause, WARNING_MAX};
 pub use limits::Limits;
 pub use object::SPEC_MAX;
+pub use offline::{field_error, for_terminal, judge_manifest};
 pub use ports::{ClusterView, Decision, Decisions, Operation, Outcome, Route};
 pub use refusal::Refusal;
 pub use review::{NotAReview, UID_MAX};
+pub use unreadable::Unreadable;
 
 /// What the webhooks need of the process.
 pub struct Admission {

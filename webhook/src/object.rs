@@ -11,8 +11,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::ports::Route;
-use crate::review::{OLD_OBJECT, Unreadable};
 use crate::strict;
+use crate::unreadable::{OLD_OBJECT, Unreadable};
 
 /// The most bytes of a spec. The largest legal one, with 64 extensions, has below 6 kB; decoded JSON takes up to 14 times
 /// its text, which this keeps small (H9).

@@ -9,15 +9,12 @@ use serde_json::value::RawValue;
 
 use crate::object::{Object, starts_as_object};
 use crate::ports::{Operation, Route};
+use crate::unreadable::{OBJECT, OLD_OBJECT, Unreadable};
 
 /// The version of the review that is spoken.
 pub const REVIEW_VERSION: &str = "admission.k8s.io/v1";
 /// The kind of the review.
 pub const REVIEW_KIND: &str = "AdmissionReview";
-/// The field of a review with the object as it is wanted.
-pub(crate) const OBJECT: &str = "request.object";
-/// The field of a review with the object as it is stored.
-pub(crate) const OLD_OBJECT: &str = "request.oldObject";
 /// The longest uid that is echoed, in bytes; the API server's have 36.
 pub const UID_MAX: usize = 253;
 
@@ -42,25 +39,6 @@ pub enum NotAReview {
     /// The uid is missing, empty, too long or no string.
     #[error("request.uid must be a string of 1 to {UID_MAX} bytes")]
     NoUid,
-}
-
-/// Why a review is denied before its rules are looked at: something in it cannot be read, or it was never registered.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {text}")]
-pub struct Unreadable {
-    /// The part of the review.
-    pub field: &'static str,
-    /// What is wrong with it.
-    pub text: String,
-}
-
-impl Unreadable {
-    pub(crate) fn new(field: &'static str, text: impl Into<String>) -> Self {
-        Self {
-            field,
-            text: text.into(),
-        }
-    }
 }
 
 /// `request.kind` or `request.resource`.

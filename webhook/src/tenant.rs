@@ -8,7 +8,7 @@ use domain::violation::Verdict;
 
 use crate::object::Object;
 use crate::ports::ClusterView;
-use crate::review::Unreadable;
+use crate::unreadable::Unreadable;
 
 /// The verdict on a Tenant as it is wanted, and as it is stored if this is an edit (M1–M4, D2–D4).
 ///

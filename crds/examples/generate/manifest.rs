@@ -1,4 +1,4 @@
-//! The CRDs as files of this repository: plain YAML, and the same wrapped as templates of the chart.
+//! The CRDs as files of this repository: plain YAML, the same wrapped as templates of the chart, and the reference for people.
 //!
 //! Decides paths and wrapping. It writes nothing: `main.rs` does, and `tests/in_sync.rs` compares.
 
@@ -6,6 +6,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 
 use crds::all;
 use serde_saphyr::SerializeError;
+
+#[path = "reference.rs"]
+mod reference;
 
 /// A generated file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +47,10 @@ pub fn manifests() -> Result<Vec<Manifest>, SerializeError> {
             text,
         });
     }
+    manifests.push(Manifest {
+        path: "docs/reference.md".to_owned(),
+        text: reference::reference(&all(), HEADER),
+    });
     Ok(manifests)
 }
 

@@ -10,7 +10,7 @@
 use super::claim::{Claim, ClaimState};
 use super::decide::{Step, Then, rest, save_unless_equal};
 use super::effect::TenantEffect;
-use super::facts::{EntryFact, Facts, ProjectionFact, Seen, ServerFacts, Wants};
+use super::facts::{EntryFact, Facts, InstanceFact, ProjectionFact, Seen, ServerFacts, Wants};
 use super::failure::{Class, Failure};
 use super::names::derived_secret_name;
 use super::proof::{EntryOwnership, database_is_ours, entry_ownership, role_is_ours};
@@ -131,11 +131,17 @@ impl Departing {
 
     fn remove(&self, facts: &Facts) -> Result<Step, Step> {
         if facts.instance.view().is_none() {
+            let (state, cure) = match facts.instance {
+                InstanceFact::Unreadable => ("cannot be read", "correct it"),
+                _ => (
+                    "does not exist or has an illegal spec",
+                    "create or correct it",
+                ),
+            };
             return Err(self.conclude(
                 Reason::InstanceNotReady,
                 format!(
-                    "PostgreSQLInstance {} does not exist or has an illegal spec, so ownership cannot be verified: create or \
-                     correct it, or release the record",
+                    "PostgreSQLInstance {} {state}, so ownership cannot be verified: {cure}, or release the record",
                     self.instance_ref
                 ),
             ));

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::capability::RefusedExtension;
-use super::claim::Claim;
+use super::claim::{Claim, ClaimState};
 use super::endpoint::Endpoint;
 use super::failure::Failure;
 use super::instance::InstanceSnapshot;
@@ -71,6 +71,8 @@ pub struct Facts {
 pub enum InstanceFact {
     /// No Instance of that name.
     Absent,
+    /// There is one, stored in a form that this version does not understand: nothing is known of it, least of all its absence.
+    Unreadable,
     /// Being deleted; it still has a connection, which a Tenant's own deletion may use.
     Deleting(InstanceView),
     /// Its condition is `False`, or it has an illegal spec.
@@ -133,7 +135,7 @@ impl InstanceFact {
     #[must_use]
     pub fn view(&self) -> Option<&InstanceView> {
         match self {
-            Self::Absent => None,
+            Self::Absent | Self::Unreadable => None,
             Self::NotReady { view, .. } => view.as_ref(),
             Self::Deleting(view) | Self::Revalidating(view) | Self::Ready { view, .. } => {
                 Some(view)
@@ -175,6 +177,14 @@ pub struct Holder {
     pub claim: Claim,
     /// Whether the Tenant of that UID still exists in this cluster; unknown for another cluster's row.
     pub alive: Option<bool>,
+}
+
+impl Holder {
+    /// True if its Tenant is known to be gone and the row does not say so yet: it may be marked so, and nothing else (T4).
+    #[must_use]
+    pub fn is_left_behind(&self) -> bool {
+        self.alive == Some(false) && self.claim.state == ClaimState::Managed
+    }
 }
 
 /// A role on the server.

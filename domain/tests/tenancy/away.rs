@@ -31,6 +31,7 @@ fn away_an_instance_that_is_false_deleting_or_absent_is_instance_not_ready_with_
         InstanceState::Illegal,
         InstanceState::Deleting,
         InstanceState::Absent,
+        InstanceState::Unreadable,
     ];
     for state in states {
         for mut world in [World::converged(), World::new()] {
@@ -54,8 +55,24 @@ fn away_an_instance_that_is_false_deleting_or_absent_is_instance_not_ready_with_
 }
 
 #[test]
+fn away_an_instance_that_cannot_be_read_is_never_called_absent() {
+    for mut world in [World::converged(), World::new()] {
+        world.instance = InstanceState::Unreadable;
+        world.run();
+        assert_eq!(world.reason(), "InstanceNotReady");
+        let message = world.message();
+        assert!(message.contains("cannot be read"), "{message}");
+        assert!(!message.contains("does not exist"), "{message}");
+    }
+}
+
+#[test]
 fn i7_i9_a_tenant_of_a_deleting_or_absent_instance_starts_nothing() {
-    for state in [InstanceState::Deleting, InstanceState::Absent] {
+    for state in [
+        InstanceState::Deleting,
+        InstanceState::Absent,
+        InstanceState::Unreadable,
+    ] {
         let mut world = World::destructible();
         world.instance = state;
         world.converge();

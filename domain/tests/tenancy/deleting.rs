@@ -176,12 +176,17 @@ fn delete_works_on_an_instance_that_is_deleting_or_not_ready_or_revalidating() {
 
 #[test]
 fn delete_without_a_readable_instance_keeps_the_finalizer_and_says_why() {
-    for state in [InstanceState::Absent, InstanceState::Illegal] {
+    for (state, said) in [
+        (InstanceState::Absent, "does not exist or has an illegal"),
+        (InstanceState::Illegal, "does not exist or has an illegal"),
+        (InstanceState::Unreadable, "cannot be read"),
+    ] {
         let mut world = departing();
         world.instance = state;
         let before = world.leftovers();
         assert_eq!(world.run().retry, Retry::Backoff);
         assert_eq!(world.reason(), "InstanceNotReady");
+        assert!(world.message().contains(said), "{}", world.message());
         assert!(world.object.finalizer);
         assert_eq!(world.leftovers(), before);
         world.instance = InstanceState::Ready;

@@ -51,6 +51,7 @@ impl World {
         };
         match self.instance {
             InstanceState::Absent => InstanceFact::Absent,
+            InstanceState::Unreadable => InstanceFact::Unreadable,
             InstanceState::Deleting => InstanceFact::Deleting(view),
             InstanceState::NotReady => not_ready(Some(view), Reason::AuthenticationFailed),
             InstanceState::Illegal => not_ready(None, Reason::InvalidSpec),

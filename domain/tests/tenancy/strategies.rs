@@ -225,6 +225,7 @@ fn instance() -> BoxedStrategy<InstanceFact> {
     let ready = (view.clone(), seen(Just(Vec::new()).boxed()));
     prop_oneof![
         1 => Just(InstanceFact::Absent),
+        1 => Just(InstanceFact::Unreadable),
         1 => view.clone().prop_map(InstanceFact::Deleting),
         1 => of(view.clone()).prop_map(|view| InstanceFact::NotReady { view, reason: "InvalidSpec".to_owned() }),
         1 => view.prop_map(InstanceFact::Revalidating),

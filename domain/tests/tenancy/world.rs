@@ -24,6 +24,7 @@ pub fn uid(text: &str) -> Uid {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstanceState {
     Absent,
+    Unreadable,
     Deleting,
     NotReady,
     Illegal,

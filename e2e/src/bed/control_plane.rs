@@ -9,7 +9,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use reqwest::header::AUTHORIZATION;
 
-use super::SYSTEM_NAMESPACE;
 use super::address::{self, has_node};
 use super::binaries::Binaries;
 use super::folder::RunFolder;
@@ -18,7 +17,7 @@ use super::pki::{Authority, service_account_keys};
 use super::ports::free_port;
 use super::process::{Process, Spawn};
 use super::wait::until;
-use crate::world::tenantry::SERVICE_ACCOUNT;
+use super::{SERVICE_ACCOUNT, SYSTEM_NAMESPACE};
 
 /// Controllers that stories need; no nodes, so nothing about pods on nodes.
 const CONTROLLERS: &str = "garbage-collector-controller,namespace-controller,serviceaccount-controller,\

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use kube::Client;
 
+use super::Bed;
 use super::binaries::Binaries;
 use super::folder::RunFolder;
 use super::openbao::{MOUNT, OpenBao};
@@ -33,6 +34,19 @@ pub async fn create_crds(kubectl: &Kubectl, binaries: &Binaries) -> Result<()> {
         .success()
         .context("creating the CRDs of External Secrets Operator")?;
     Ok(())
+}
+
+/// The operator with its CRDs, rights and store, in a bed that was started without them; waits until the store is in order.
+pub async fn install(bed: &Bed) -> Result<()> {
+    let binaries = Binaries::locate(bed.description().postgres.major)?;
+    let kubectl = bed.kubectl();
+    create_crds(&kubectl, &binaries).await?;
+    let wait = ["wait", "--for=condition=Established", "crd", "--all"];
+    kubectl.run(&wait).await?.success()?;
+    kubectl.apply(&rights()).await?.success()?;
+    spawn(bed.folder(), &binaries)?;
+    create_store(&kubectl, &bed.openbao()).await?;
+    store_ready(&bed.kube().await?).await
 }
 
 /// Starts the operator.

@@ -40,6 +40,8 @@ use crate::world::kubectl::Kubectl;
 
 /// The namespace in which Tenantry is installed.
 pub const SYSTEM_NAMESPACE: &str = "tenantry-system";
+/// The ServiceAccount of the chart, in that namespace; the API server's audit log is about its writes.
+pub const SERVICE_ACCOUNT: &str = "tenantry";
 
 /// Where OpenBao keeps its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,6 +188,11 @@ impl Bed {
             &self.description.programs.openbao,
             &self.description.openbao,
         )
+    }
+
+    /// Installs and starts External Secrets Operator in a bed that was started without it.
+    pub async fn install_external_secrets(&self) -> Result<()> {
+        external_secrets::install(self).await
     }
 
     /// The authority that signs the bed's serving certificates.

@@ -272,6 +272,7 @@ listen_addresses = '127.0.0.1,127.0.0.2'
 ssl = on
 password_encryption = 'scram-sha-256'
 max_connections = 200
+max_prepared_transactions = 5
 fsync = off
 synchronous_commit = off
 full_page_writes = off

@@ -7,6 +7,7 @@ pub mod command;
 pub mod condition;
 pub mod kubectl;
 pub mod objects;
+pub mod program;
 pub mod psql;
 pub mod tenancy;
 pub mod tenantry;

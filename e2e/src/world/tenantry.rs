@@ -22,12 +22,9 @@ use crate::bed::ports::free_port;
 use crate::bed::process::{Process, Spawn};
 use crate::bed::wait::until;
 use crate::bed::{
-    Description, RunFolder, STORE, SYSTEM_NAMESPACE, kube_client, kubeconfig,
+    Description, RunFolder, SERVICE_ACCOUNT, STORE, SYSTEM_NAMESPACE, kube_client, kubeconfig,
     service_account_token, write_private,
 };
-
-/// The ServiceAccount of the chart.
-pub const SERVICE_ACCOUNT: &str = "tenantry";
 
 /// The chart's webhook configuration.
 pub const WEBHOOK_CONFIGURATION: &str = "tenantry";
@@ -316,6 +313,26 @@ impl Tenantry {
         Ok(())
     }
 
+    /// The variables with which another command of the program reaches what this process reaches, with the same rights.
+    #[must_use]
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        let text = |path: &Path| path.display().to_string();
+        vec![
+            ("KUBECONFIG", text(&self.file("kubeconfig"))),
+            ("POD_NAMESPACE", SYSTEM_NAMESPACE.to_owned()),
+            ("TENANTRY_POSTGRES_CA_FILE", text(&self.description.ca_file)),
+            (
+                "TENANTRY_OPENBAO_ADDRESS",
+                self.description.openbao.address.clone(),
+            ),
+            ("TENANTRY_OPENBAO_MOUNT", MOUNT.to_owned()),
+            (
+                "TENANTRY_OPENBAO_SERVICE_ACCOUNT_TOKEN_FILE",
+                text(&self.file("token")),
+            ),
+        ]
+    }
+
     fn file(&self, kind: &str) -> PathBuf {
         self.run.join(format!("pki/{}-{kind}", self.name))
     }
@@ -373,12 +390,13 @@ pub fn trusting(authorities: &[u8]) -> Result<reqwest::Client> {
     let authorities = reqwest::Certificate::from_pem_bundle(authorities)?;
     Ok(reqwest::Client::builder()
         .tls_certs_only(authorities)
+        .pool_max_idle_per_host(0)
         .timeout(Duration::from_secs(30))
         .build()?)
 }
 
 /// The binary: `TENANTRY_BIN`, else the debug build of this workspace.
-fn binary() -> PathBuf {
+pub(super) fn binary() -> PathBuf {
     let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/tenantry");
     std::env::var_os("TENANTRY_BIN").map_or_else(built, PathBuf::from)
 }

@@ -8,6 +8,5 @@
 )]
 
 mod openbao;
-mod openbao_login;
 mod postgres;
 mod projection;

@@ -98,6 +98,34 @@ async fn a_subscription_in_the_database_is_named_and_the_deletion_goes_on_withou
 }
 
 #[tokio::test]
+async fn a_prepared_transaction_is_named_and_the_deletion_finishes_after_its_rollback() {
+    let world = World::shared("delete-prepared").await.unwrap();
+    world.ready_tenant("app", DELETE).await.unwrap();
+    let database = world.identifier("app");
+    let gid = format!("{database} order 42");
+    let login = world.application("app").await.unwrap();
+    let prepare = format!("BEGIN; CREATE SCHEMA held; PREPARE TRANSACTION '{gid}'");
+    login.query(&prepare).await.unwrap().success().unwrap();
+    delete(&world, "app").await.unwrap();
+    let message = held_by(
+        &world,
+        "app",
+        &format!("prepared transaction \"{gid}\" of user {database} is open"),
+    )
+    .await;
+    assert!(message.contains("dropping database"), "{message}");
+    assert!(world.has_database(&database).await.unwrap());
+    assert!(
+        entry_exists(&world, "app").await.unwrap(),
+        "the password goes after the database"
+    );
+    superuser(&world, &database, &[&format!("ROLLBACK PREPARED '{gid}'")])
+        .await
+        .unwrap();
+    nothing_left(&world, "app").await.unwrap();
+}
+
+#[tokio::test]
 async fn something_that_the_role_owns_elsewhere_is_named_and_the_deletion_goes_on_without_it() {
     let world = World::shared("delete-owns").await.unwrap();
     world.ready_tenant("app", DELETE).await.unwrap();

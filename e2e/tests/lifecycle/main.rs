@@ -12,6 +12,7 @@
 
 mod canary;
 mod canary_scan;
+mod dead_server;
 mod deletion;
 mod deletion_obstacles;
 mod deletion_ownership;
@@ -26,4 +27,5 @@ mod outages;
 mod policy;
 mod restarts;
 mod retain;
+mod trust_rotated;
 mod without_eso;

@@ -117,6 +117,7 @@ async fn postgresql_down_takes_down_its_instance_and_tenants_and_nobody_else(wor
     world.instance_is("True").await.unwrap();
     world.tenant_ready("steady").await.unwrap();
     world.tenant_ready("waiting").await.unwrap();
+    t4_the_row_of_a_tenant_that_left_in_the_outage_is_marked(world, &namespace).await;
     assert_eq!(versions(world, &other).await, untouched);
     world
         .application("steady")
@@ -155,6 +156,23 @@ async fn bug14_a_namespace_with_a_retained_tenant_goes(world: &World, namespace:
     await_gone(&namespaces, &namespace.name, SOON)
         .await
         .unwrap();
+}
+
+async fn t4_the_row_of_a_tenant_that_left_in_the_outage_is_marked(
+    world: &World,
+    namespace: &Namespace,
+) {
+    let sql = format!(
+        "SELECT state FROM tenantry.claim WHERE namespace = '{}' AND name = 'leaving'",
+        namespace.name
+    );
+    until(SOON, "the row is unmanaged", async || {
+        let state = world.registry(&sql).await?;
+        ensure!(state.as_deref() == Some("unmanaged"), "{state:?}");
+        Ok(())
+    })
+    .await
+    .unwrap();
 }
 
 async fn sealed_openbao_stops_creations_and_leaves_ready_tenants_ready(world: &World) {

@@ -108,6 +108,7 @@ async fn bug17_t4_tenants_deleted_while_tenantry_is_down_are_handled_at_its_star
 
     world.tenantry.restart().await.unwrap();
     super::extras::nothing_left(world, "app").await.unwrap();
+    super::retain::unmanaged(world, "kept").await;
     world
         .apply(&world.tenant_manifest("kept", ""))
         .await
@@ -120,7 +121,6 @@ async fn bug17_t4_tenants_deleted_while_tenantry_is_down_are_handled_at_its_star
         "{}",
         said.message
     );
-    super::retain::unmanaged(world, "kept").await;
     assert_eq!(row(world, "kept", "tenant_uid").await.unwrap(), uid);
     assert_eq!(world.entry("kept").await.unwrap(), entry);
     application

@@ -3,8 +3,6 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::ensure;
 use e2e::bed::wait::until;
@@ -92,15 +90,16 @@ async fn alone_twenty_swaps_of_a_secret_volume_and_bad_files_between_lose_no_req
             folder.join("tls.key").display().to_string(),
         )
         .flag("--tls-reload-interval", "100ms");
-    let process = Arc::new(Tenantry::start(&bed, options).await.unwrap());
+    let process = Tenantry::start(&bed, options).await.unwrap();
     let authority = fs::read(&bed.description().ca_file).unwrap();
-    let load = Load::direct(&process, Some(authority));
+    let load = Load::trusting(&process, &authority);
 
     let replaced = "tenantry_serving_certificate_reloads_total";
     for swap in 1..=20_u32 {
         let (certificate, key) = pair(&bed, &format!("swap-{swap}"));
         volume.swap(&certificate, &key);
         reaches(&process, replaced, f64::from(swap)).await;
+        load.further(50).await;
     }
 
     let (good, good_key) = pair(&bed, "good");
@@ -122,6 +121,6 @@ async fn alone_twenty_swaps_of_a_secret_volume_and_bad_files_between_lose_no_req
     }
     volume.swap(&good, &good_key);
     reaches(&process, replaced, 21.0).await;
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    load.none_failed(100).await;
+    load.further(10).await;
+    load.none_failed(1000).await;
 }

@@ -41,16 +41,36 @@ impl Load {
         Self { stop, done, task }
     }
 
-    /// TLS to one process, by the `caBundle` of this moment or by the authority in a file.
-    pub fn direct(process: &Arc<Tenantry>, authority: Option<Vec<u8>>) -> Self {
+    /// TLS to one process, trusting one authority.
+    pub fn trusting(process: &Tenantry, authority: &[u8]) -> Self {
+        let (client, url) = (
+            trusting(authority).unwrap(),
+            format!("{}/livez", process.url),
+        );
+        Self::of(move || {
+            let request = client.get(&url).send();
+            async move {
+                request.await?.error_for_status()?;
+                Ok(())
+            }
+        })
+    }
+
+    /// Waits until so many more requests were made.
+    pub async fn further(&self, count: u64) {
+        let enough = self.done.load(Ordering::Relaxed) + count;
+        while self.done.load(Ordering::Relaxed) < enough {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// TLS to one process, trusting the `caBundle` of this moment.
+    pub fn direct(process: &Arc<Tenantry>) -> Self {
         let process = Arc::clone(process);
         Self::of(move || {
-            let (process, authority) = (Arc::clone(&process), authority.clone());
+            let process = Arc::clone(&process);
             async move {
-                let authority = match authority {
-                    Some(authority) => authority,
-                    None => process.ca_bundle().await?.into_bytes(),
-                };
+                let authority = process.ca_bundle().await?.into_bytes();
                 let url = format!("{}/livez", process.url);
                 let answer = trusting(&authority)?.get(url).send().await?;
                 answer.error_for_status()?;

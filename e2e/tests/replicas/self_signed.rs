@@ -87,7 +87,7 @@ async fn a_broken_secret_is_mended_and_said_without_a_failed_request(
     world: &World,
     second: &Arc<Tenantry>,
 ) {
-    let load = [Load::direct(second, None), Load::admissions(world)];
+    let load = [Load::direct(second), Load::admissions(world)];
     let certificate = stored(world, "tls.crt").await;
     let other_key = rcgen_key();
     let cases: [(&str, &[u8]); 5] = [
@@ -176,7 +176,7 @@ async fn renewals_of_pair_and_authority_lose_no_request(world: &mut World, secon
     world.tenantry.restart().await.unwrap();
     second.restart().await.unwrap();
     let second = Arc::new(second);
-    let load = [Load::direct(&second, None), Load::admissions(world)];
+    let load = [Load::direct(&second), Load::admissions(world)];
     let (mut pairs, mut bundles) = (BTreeSet::new(), BTreeSet::new());
     for _ in 0..40 {
         pairs.insert(stored(world, "tls.crt").await);

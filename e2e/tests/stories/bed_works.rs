@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use e2e::bed::SERVICE_ACCOUNT;
 use e2e::bed::openbao::{MOUNT, TENANTRY, client};
 use e2e::bed::postgres::{ADMIN, MANAGEMENT_DATABASE};
 use e2e::bed::{STORE, SYSTEM_NAMESPACE, service_account_token};
@@ -10,7 +11,6 @@ use e2e::world::chart::install_chart;
 use e2e::world::condition::await_condition;
 use e2e::world::objects::Namespace;
 use e2e::world::psql::Login;
-use e2e::world::tenantry::SERVICE_ACCOUNT;
 use e2e::{Bed, Options};
 use reqwest::StatusCode;
 use serde_json::Value;

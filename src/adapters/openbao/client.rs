@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use domain::tenancy::facts::{EntryFact, EntryOwner};
 use domain::tenancy::failure::{Class, Failure};
+use domain::tenancy::names::Uid;
 use jiff::Timestamp;
 use rustify::endpoint::Endpoint;
 use secrecy::SecretString;
@@ -81,14 +82,51 @@ impl OpenBao {
         password: &SecretString,
     ) -> Result<(), Failure> {
         let doing = format!("creating {}/data/{path}", self.settings.mount);
+        self.write(path, &doing, owner, password, 0).await
+    }
+
+    /// Writes the same password as a new version under another owner, then the metadata (T4). `version` is the latest one, which
+    /// was read; `from` is the owner that the metadata may name beside the new one.
+    ///
+    /// # Errors
+    /// [`Class::Stale`] if there is a newer version by now, [`Class::Conflict`] if the metadata name a third owner. Repeating it
+    /// after the entry was read again is safe.
+    pub async fn hand_over(
+        &self,
+        path: &str,
+        from: &Uid,
+        owner: &EntryOwner,
+        password: &SecretString,
+        version: u64,
+    ) -> Result<u64, Failure> {
+        let doing = format!("handing over {}/data/{path}", self.settings.mount);
+        let cas = u32::try_from(version).map_err(|_| {
+            Failure::new(
+                Class::Rejected,
+                format!("{doing}: the KV version is out of range"),
+            )
+        })?;
+        self.write(path, &doing, owner, password, cas).await?;
+        self.mark_from(path, Some(from), owner).await?;
+        Ok(version + 1)
+    }
+
+    async fn write(
+        &self,
+        path: &str,
+        doing: &str,
+        owner: &EntryOwner,
+        password: &SecretString,
+        cas: u32,
+    ) -> Result<(), Failure> {
         let request = SetSecretRequest {
             mount: self.settings.mount.clone(),
             path: path.to_owned(),
             data: entry::data(owner, password),
-            options: Some(SetSecretRequestOptions { cas: 0 }),
+            options: Some(SetSecretRequestOptions { cas }),
         };
         let write = async {
-            let answer = self.call(&doing, request).await?;
+            let answer = self.call(doing, request).await?;
             match answer.status {
                 // The text of a 400 differs between servers and versions; reading back tells what is there (D9).
                 400 => Err(Failure::new(
@@ -96,11 +134,11 @@ impl OpenBao {
                     format!("OpenBao answers 400 to {doing}: reading it back"),
                 )),
                 200..300 if answer.data::<SecretVersionMetadata>().is_some() => Ok(()),
-                200..300 => Err(failure::garbled(&doing, "it names no version")),
-                status => Err(failure::of_status(status, &doing)),
+                200..300 => Err(failure::garbled(doing, "it names no version")),
+                status => Err(failure::of_status(status, doing)),
             }
         };
-        self.in_time(path, &doing, write).await
+        self.in_time(path, doing, write).await
     }
 
     /// Writes the owner into the entry's custom metadata; keys of others stay (D9).
@@ -108,6 +146,15 @@ impl OpenBao {
     /// # Errors
     /// [`Class::Conflict`] if another owner is written there, [`Class::Stale`] if the entry is gone; nothing was written then.
     pub async fn mark(&self, path: &str, owner: &EntryOwner) -> Result<(), Failure> {
+        self.mark_from(path, None, owner).await
+    }
+
+    async fn mark_from(
+        &self,
+        path: &str,
+        from: Option<&Uid>,
+        owner: &EntryOwner,
+    ) -> Result<(), Failure> {
         let doing = format!("marking {}/metadata/{path}", self.settings.mount);
         let write = async {
             let Metadata::Present(present) = self.read_metadata(path, &doing).await? else {
@@ -116,7 +163,9 @@ impl OpenBao {
                     format!("there is no OpenBao entry {path} to mark"),
                 ));
             };
-            if entry::metadata_uid(Some(&present)).is_some_and(|uid| uid != owner.tenant_uid) {
+            if entry::metadata_uid(Some(&present))
+                .is_some_and(|uid| uid != owner.tenant_uid && Some(&uid) != from)
+            {
                 let text =
                     format!("the custom metadata of the OpenBao entry {path} name another tenant");
                 return Err(Failure::new(Class::Conflict, text));

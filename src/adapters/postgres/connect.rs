@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::task::Context;
 use std::time::Duration;
 
-use certs::TlsMode;
+use certs::{Roots, TlsMode};
 use domain::tenancy::endpoint::{Endpoint, SslMode};
 use domain::tenancy::failure::{Class, Failure};
 use secrecy::{ExposeSecret, SecretString};
@@ -52,7 +52,11 @@ type Wire = Either<TcpStream, Empty>;
 impl Dialer {
     /// # Errors
     /// The endpoint's host cannot be verified against.
-    pub(super) fn new(endpoint: &Endpoint, settings: &PostgresSettings) -> Result<Self, Failure> {
+    pub(super) fn new(
+        endpoint: &Endpoint,
+        roots: &Roots,
+        settings: &PostgresSettings,
+    ) -> Result<Self, Failure> {
         let mode = match endpoint.ssl_mode() {
             SslMode::Disable => None,
             SslMode::Require => Some(TlsMode::Require),
@@ -60,9 +64,7 @@ impl Dialer {
             SslMode::VerifyFull => Some(TlsMode::VerifyFull),
         };
         let tls = mode
-            .map(|mode| {
-                certs::client_config(mode, endpoint.host(), endpoint.hostaddr(), &settings.roots)
-            })
+            .map(|mode| certs::client_config(mode, endpoint.host(), endpoint.hostaddr(), roots))
             .transpose()
             .map_err(|error| {
                 Failure::new(

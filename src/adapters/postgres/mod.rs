@@ -16,6 +16,7 @@ mod inspect;
 mod observe;
 mod ownership;
 mod pool;
+mod records;
 mod registry;
 mod roles;
 mod session;
@@ -31,7 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::tenancy::capability::{CapabilityObservation, Check};
 use domain::tenancy::claim::Claim;
-use domain::tenancy::facts::{LoginFact, ServerFacts};
+use domain::tenancy::facts::{EntryOwner, LoginFact, ServerFacts};
 use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::names::{ExtensionName, Uid};
 use domain::tenancy::tenant::DeletionPolicy;
@@ -97,6 +98,47 @@ impl Postgres {
     /// As [`Self::observe`].
     pub async fn claims(&self, target: &ServerTarget) -> Result<Vec<Claim>, Failure> {
         self.perform(target, &observe::ListClaims).await
+    }
+
+    /// Every row of the registry with the role and the database of its names, as of one moment.
+    ///
+    /// # Errors
+    /// As [`Self::observe`].
+    pub async fn survey(
+        &self,
+        target: &ServerTarget,
+    ) -> Result<Vec<(Claim, ServerFacts)>, Failure> {
+        self.perform(target, &records::Survey).await
+    }
+
+    /// Deletes a row and nothing else; success if it is gone.
+    ///
+    /// # Errors
+    /// `Stale` if the row changed, `Conflict` if the role of its name is another's.
+    pub async fn forget_claim(&self, target: &ServerTarget, claim: &Claim) -> Result<(), Failure> {
+        self.perform(target, &records::ForgetClaim(claim)).await
+    }
+
+    /// Gives a row and its role's comment to another UID (T4). `kv_version` is recorded if the role has that password.
+    ///
+    /// # Errors
+    /// `Stale` if the row changed or its role or database is gone, `Conflict` if they are another's.
+    pub async fn hand_over(
+        &self,
+        target: &ServerTarget,
+        claim: &Claim,
+        owner: &EntryOwner,
+        cluster_uid: &Uid,
+        kv_version: Option<u64>,
+    ) -> Result<(), Failure> {
+        let kv_version = kv_version.map(storable).transpose()?;
+        let work = records::HandOver {
+            claim,
+            owner,
+            cluster_uid,
+            kv_version,
+        };
+        self.perform(target, &work).await
     }
 
     /// The extensions in a database, by a short visit as the admin.
@@ -349,6 +391,12 @@ impl Postgres {
         }
     }
 
+    /// True while there is a pool for this Instance.
+    #[cfg(test)]
+    pub(crate) fn knows(&self, instance_uid: &Uid) -> bool {
+        self.lock().contains_key(instance_uid)
+    }
+
     async fn perform<W: Work>(
         &self,
         target: &ServerTarget,
@@ -357,9 +405,9 @@ impl Postgres {
         self.server(target)?.perform(&self.settings, work).await
     }
 
-    /// The Instance's server; another endpoint or credential closes the old pool and begins a new one.
+    /// The Instance's server; another endpoint, credential or trust closes the old pool and begins a new one.
     fn server(&self, target: &ServerTarget) -> Result<Arc<Server>, Failure> {
-        let identity = Identity::of(target);
+        let identity = Identity::of(target, &self.settings);
         let mut servers = self.lock();
         if let Some(server) = servers
             .get(&target.binding.uid)
@@ -367,7 +415,7 @@ impl Postgres {
         {
             return Ok(Arc::clone(server));
         }
-        let server = Arc::new(Server::new(target, &self.settings)?);
+        let server = Arc::new(Server::new(identity, target, &self.settings)?);
         if let Some(old) = servers.insert(target.binding.uid.clone(), Arc::clone(&server)) {
             old.close();
         }

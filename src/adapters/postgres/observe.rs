@@ -27,7 +27,7 @@ pub(super) const SESSIONS: &str = "\
 a.datid = d.oid AND a.usesysid IS NOT NULL AND COALESCE(a.backend_type, 'client backend') IN ('client backend', 'walsender')";
 
 /// True for the database `d` if its owner and the admin can connect at all; -2 marks a database whose drop was interrupted.
-const CONNECTABLE: &str = "\
+pub(super) const CONNECTABLE: &str = "\
 d.datallowconn AND d.datconnlimit <> 0 AND d.datconnlimit <> -2
        AND pg_catalog.has_database_privilege(d.datdba, d.oid, 'CONNECT')";
 
@@ -42,7 +42,7 @@ pub(super) const IS_MEMBER: &str = "\
              AND COALESCE((j ->> 'set_option')::pg_catalog.bool, true)))";
 
 /// Of the role `r`.
-const ROLE_FACTS: &str = "\
+pub(super) const ROLE_FACTS: &str = "\
 r.oid AS r_oid, r.rolcanlogin, r.rolsuper, COALESCE(r.rolvaliduntil <= pg_catalog.clock_timestamp(), false) AS expired,
        pg_catalog.shobj_description(r.oid, 'pg_authid') AS comment";
 
@@ -137,7 +137,7 @@ impl Work for Observe<'_> {
     }
 }
 
-fn check_version(version: Option<i32>) -> Result<(), Problem> {
+pub(super) fn check_version(version: Option<i32>) -> Result<(), Problem> {
     if version == Some(current_version()) {
         return Ok(());
     }
@@ -145,7 +145,7 @@ fn check_version(version: Option<i32>) -> Result<(), Problem> {
     Err(Problem::told(Class::Misconfigured, text))
 }
 
-fn server_facts(row: &Row) -> Result<ServerFacts, Error> {
+pub(super) fn server_facts(row: &Row) -> Result<ServerFacts, Error> {
     let role_oid: Option<u32> = row.try_get("r_oid")?;
     let database_oid: Option<u32> = row.try_get("d_oid")?;
     Ok(ServerFacts {

@@ -188,7 +188,12 @@ pub(super) async fn present_role(
     recorded: Recorded,
 ) -> Result<LiveRole, Problem> {
     let role = own_role(client, claim, recorded).await?;
-    role.ok_or_else(|| Problem::told(Class::Stale, format!("role {} is gone", claim.role)))
+    role.ok_or_else(|| role_is_gone(claim))
+}
+
+/// The tenant's role, which was there, is not.
+pub(super) fn role_is_gone(claim: &Claim) -> Problem {
+    Problem::told(Class::Stale, format!("role {} is gone", claim.role))
 }
 
 /// The tenant's database: owned by its role, and the recorded one if any was recorded. The recorded one in the admin's own hands

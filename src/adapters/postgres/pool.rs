@@ -7,6 +7,7 @@ use std::ops::DerefMut;
 use std::sync::Arc;
 use std::time::Duration;
 
+use certs::Roots;
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
     TimeoutType, Timeouts,
@@ -28,13 +29,15 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub(super) struct Identity {
     endpoint: Endpoint,
     credential: Fingerprint,
+    pub(super) roots: Roots,
 }
 
 impl Identity {
-    pub(super) fn of(target: &ServerTarget) -> Self {
+    pub(super) fn of(target: &ServerTarget, settings: &PostgresSettings) -> Self {
         Self {
             endpoint: target.binding.endpoint.clone(),
             credential: target.credential.fingerprint(),
+            roots: settings.trust.current(),
         }
     }
 }
@@ -51,8 +54,13 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(target: &ServerTarget, settings: &PostgresSettings) -> Result<Self, Failure> {
-        let dialer = Arc::new(Dialer::new(&target.binding.endpoint, settings)?);
+    pub(super) fn new(
+        identity: Identity,
+        target: &ServerTarget,
+        settings: &PostgresSettings,
+    ) -> Result<Self, Failure> {
+        let endpoint = &target.binding.endpoint;
+        let dialer = Arc::new(Dialer::new(endpoint, &identity.roots, settings)?);
         let credential = Arc::clone(&target.credential);
         let connect = AdminConnect {
             dialer: Arc::clone(&dialer),
@@ -80,7 +88,7 @@ impl Server {
             })?;
         close_when_idle(&pool, idle_most);
         Ok(Self {
-            identity: Identity::of(target),
+            identity,
             dialer,
             credential,
             pool,
@@ -112,7 +120,7 @@ impl Server {
             )),
             Err(PoolError::Closed) => Err(Failure::new(
                 Class::Stale,
-                "the Instance's endpoint or credential changed",
+                "the Instance's endpoint, credential or trusted authorities changed",
             )),
             Err(_) => Err(could_not_connect(endpoint)),
         }

@@ -7,11 +7,12 @@ use domain::tenancy::claim::Claim;
 use domain::tenancy::failure::Class;
 use secrecy::SecretString;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Transaction};
 
-use super::ownership::{LiveRole, lock_row, own_role, present_role};
+use super::ownership::{LiveRole, lock_row, own_role, role_is_gone};
 use super::sql;
 use super::sqlstate::{Problem, quoted};
-use super::statement::{Statements, begin, commit};
+use super::statement::{Parameters, Statements, begin, commit};
 use super::work::{Session, Work};
 
 /// One transaction: role with verifier, comment, grant to ourselves, role OID and KV version in the row (section 7).
@@ -30,10 +31,9 @@ impl Work for CreateRole<'_> {
 
     async fn run(&self, session: Session<'_>) -> Result<(), Problem> {
         let claim = self.claim;
-        let transaction = begin(session.client, &self.name()).await?;
-        let recorded = lock_row(&transaction, claim).await?;
+        let (transaction, role) = prove(session.client, claim, &self.name()).await?;
         // An earlier attempt whose answer was lost; what it lacks is for the next round to see.
-        if own_role(&transaction, claim, recorded).await?.is_some() {
+        if role.is_some() {
             return Ok(());
         }
         let create = sql::create_role(&claim.role, self.verifier);
@@ -53,7 +53,7 @@ impl Work for CreateRole<'_> {
         let update = "UPDATE tenantry.claim SET applied_kv_version = $2, verifier_resent_at = NULL, updated_at = pg_catalog.now(),
                              role_oid = (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = $3)
                        WHERE tenant_uid = $1";
-        let parameters: super::statement::Parameters<'_> = &[
+        let parameters: Parameters<'_> = &[
             &claim.tenant_uid.as_str(),
             &self.kv_version,
             &claim.role.as_str(),
@@ -77,6 +77,103 @@ async fn mark_and_join(
     Ok(())
 }
 
+/// Begins a transaction with the claim's row locked, and with its role if there is one: ours, or nothing goes on (T3).
+async fn prove<'c>(
+    client: &'c mut Client,
+    claim: &Claim,
+    step: &str,
+) -> Result<(Transaction<'c>, Option<LiveRole>), Problem> {
+    let transaction = begin(client, step).await?;
+    let recorded = lock_row(&transaction, claim).await?;
+    let role = own_role(&transaction, claim, recorded).await?;
+    Ok((transaction, role))
+}
+
+/// A transaction over the claim's own role, which is there.
+struct OwnRole<'c> {
+    transaction: Transaction<'c>,
+    claim: &'c Claim,
+    role: LiveRole,
+    major: u16,
+    step: String,
+}
+
+impl<'c> OwnRole<'c> {
+    /// `None` if there is no role of that name.
+    async fn find(
+        session: Session<'c>,
+        claim: &'c Claim,
+        step: String,
+    ) -> Result<Option<Self>, Problem> {
+        let (transaction, role) = prove(session.client, claim, &step).await?;
+        Ok(role.map(|role| Self {
+            transaction,
+            claim,
+            role,
+            major: session.major,
+            step,
+        }))
+    }
+
+    /// A role that must be there.
+    async fn require(
+        session: Session<'c>,
+        claim: &'c Claim,
+        step: String,
+    ) -> Result<Self, Problem> {
+        let found = Self::find(session, claim, step).await?;
+        found.ok_or_else(|| role_is_gone(claim))
+    }
+
+    /// A statement on the role; a missing right is told with the statement that gives it.
+    async fn alter(&self, statement: &str) -> Result<(), Problem> {
+        let (claim, step) = (self.claim, &self.step);
+        match self.transaction.run(step, statement, &[]).await {
+            Ok(_) => Ok(()),
+            Err(problem) if problem.is(&[SqlState::INSUFFICIENT_PRIVILEGE]) => {
+                let remedy = if self.role.superuser {
+                    format!(
+                        "role {} was made a superuser, so the admin may not change it; as a superuser run ALTER ROLE \"{0}\" NOSUPERUSER",
+                        claim.role
+                    )
+                } else {
+                    format!(
+                        "the admin may not administer role {}; as a superuser run {}",
+                        claim.role,
+                        sql::admin_remedy(&claim.role, self.major)
+                    )
+                };
+                Err(Problem::told(
+                    Class::Privileges,
+                    format!("{step}: {remedy} (SQLSTATE 42501)"),
+                ))
+            }
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// The admin's membership in the role, if it lacks it.
+    async fn join(&self) -> Result<(), Problem> {
+        if self.role.member {
+            return Ok(());
+        }
+        self.alter(&sql::grant_to_self(&self.claim.role, self.major))
+            .await
+    }
+
+    /// A change of the claim's row.
+    async fn record(&self, update: &str, parameters: Parameters<'_>) -> Result<(), Problem> {
+        self.transaction
+            .run(&self.step, update, parameters)
+            .await
+            .map(drop)
+    }
+
+    async fn commit(self) -> Result<(), Problem> {
+        commit(self.transaction, &self.step).await
+    }
+}
+
 /// Sends a verifier and records the KV version that it was made from (D13). The same version again leaves the time in the row.
 pub(super) struct SetVerifier<'a> {
     pub(super) claim: &'a Claim,
@@ -93,29 +190,15 @@ impl Work for SetVerifier<'_> {
 
     async fn run(&self, session: Session<'_>) -> Result<(), Problem> {
         let claim = self.claim;
-        let transaction = begin(session.client, &self.name()).await?;
-        let recorded = lock_row(&transaction, claim).await?;
-        let role = present_role(&transaction, claim, recorded).await?;
-        alter(
-            &transaction,
-            claim,
-            &role,
-            session.major,
-            &self.name(),
-            &sql::set_password(&claim.role, self.verifier),
-        )
-        .await?;
+        let own = OwnRole::require(session, claim, self.name()).await?;
+        own.alter(&sql::set_password(&claim.role, self.verifier))
+            .await?;
         let update = "UPDATE tenantry.claim SET applied_kv_version = $2, updated_at = pg_catalog.now(),
                              verifier_resent_at = CASE WHEN applied_kv_version = $2 THEN pg_catalog.clock_timestamp() END
                        WHERE tenant_uid = $1";
-        transaction
-            .run(
-                &self.name(),
-                update,
-                &[&claim.tenant_uid.as_str(), &self.kv_version],
-            )
+        own.record(update, &[&claim.tenant_uid.as_str(), &self.kv_version])
             .await?;
-        commit(transaction, &self.name()).await
+        own.commit().await
     }
 }
 
@@ -131,42 +214,19 @@ impl Work for RepairRole<'_> {
 
     async fn run(&self, session: Session<'_>) -> Result<(), Problem> {
         let claim = self.0;
-        let transaction = begin(session.client, &self.name()).await?;
-        let recorded = lock_row(&transaction, claim).await?;
-        let role = present_role(&transaction, claim, recorded).await?;
-        if !role.can_login {
-            alter(
-                &transaction,
-                claim,
-                &role,
-                session.major,
-                &self.name(),
-                &sql::allow_login(&claim.role),
-            )
-            .await?;
+        let own = OwnRole::require(session, claim, self.name()).await?;
+        if !own.role.can_login {
+            own.alter(&sql::allow_login(&claim.role)).await?;
         }
-        if !role.has_our_comment(claim) {
+        if !own.role.has_our_comment(claim) {
             let comment = sql::comment_on_role(&claim.role, &claim.cluster_uid, &claim.tenant_uid);
-            alter(
-                &transaction,
-                claim,
-                &role,
-                session.major,
-                &self.name(),
-                &comment,
-            )
-            .await?;
+            own.alter(&comment).await?;
         }
-        join(&transaction, claim, &role, session.major, &self.name()).await?;
+        own.join().await?;
         let update = "UPDATE tenantry.claim SET role_oid = $2, updated_at = pg_catalog.now() WHERE tenant_uid = $1";
-        transaction
-            .run(
-                &self.name(),
-                update,
-                &[&claim.tenant_uid.as_str(), &role.oid],
-            )
+        own.record(update, &[&claim.tenant_uid.as_str(), &own.role.oid])
             .await?;
-        commit(transaction, &self.name()).await
+        own.commit().await
     }
 }
 
@@ -182,24 +242,14 @@ impl Work for ForbidLogin<'_> {
 
     async fn run(&self, session: Session<'_>) -> Result<(), Problem> {
         let claim = self.0;
-        let transaction = begin(session.client, &self.name()).await?;
-        let recorded = lock_row(&transaction, claim).await?;
-        let Some(role) = own_role(&transaction, claim, recorded).await? else {
+        let Some(own) = OwnRole::find(session, claim, self.name()).await? else {
             return Ok(());
         };
-        if role.can_login {
-            alter(
-                &transaction,
-                claim,
-                &role,
-                session.major,
-                &self.name(),
-                &sql::forbid_login(&claim.role),
-            )
-            .await?;
+        if own.role.can_login {
+            own.alter(&sql::forbid_login(&claim.role)).await?;
         }
-        join(&transaction, claim, &role, session.major, &self.name()).await?;
-        commit(transaction, &self.name()).await
+        own.join().await?;
+        own.commit().await
     }
 }
 
@@ -215,26 +265,20 @@ impl Work for DropRole<'_> {
 
     async fn run(&self, session: Session<'_>) -> Result<(), Problem> {
         let claim = self.0;
-        let major = session.major;
-        let transaction = begin(session.client, &self.name()).await?;
-        let recorded = lock_row(&transaction, claim).await?;
-        let Some(role) = own_role(&transaction, claim, recorded).await? else {
+        let Session { client, major } = session;
+        let again = Session {
+            client: &mut *client,
+            major,
+        };
+        let Some(own) = OwnRole::find(again, claim, self.name()).await? else {
             return Ok(());
         };
-        let dropped = alter(
-            &transaction,
-            claim,
-            &role,
-            major,
-            &self.name(),
-            &sql::drop_role(&claim.role),
-        )
-        .await;
-        match dropped {
-            Ok(()) => commit(transaction, &self.name()).await,
+        match own.alter(&sql::drop_role(&claim.role)).await {
+            Ok(()) => own.commit().await,
             Err(problem) if problem.is(&[SqlState::DEPENDENT_OBJECTS_STILL_EXIST]) => {
-                drop(transaction);
-                Err(depended_on(session.client, claim, &role).await?)
+                let role = own.role.clone();
+                drop(own);
+                Err(depended_on(client, claim, &role).await?)
             }
             Err(problem) => Err(problem),
         }
@@ -272,58 +316,4 @@ async fn depended_on(
         places.join(", ")
     );
     Ok(Problem::told(Class::Blocked, text))
-}
-
-async fn join(
-    client: &impl Statements,
-    claim: &Claim,
-    role: &LiveRole,
-    major: u16,
-    step: &str,
-) -> Result<(), Problem> {
-    if role.member {
-        return Ok(());
-    }
-    alter(
-        client,
-        claim,
-        role,
-        major,
-        step,
-        &sql::grant_to_self(&claim.role, major),
-    )
-    .await
-}
-
-/// A statement on our own role; a missing right is told with the statement that gives it.
-async fn alter(
-    client: &impl Statements,
-    claim: &Claim,
-    role: &LiveRole,
-    major: u16,
-    step: &str,
-    statement: &str,
-) -> Result<(), Problem> {
-    match client.run(step, statement, &[]).await {
-        Ok(_) => Ok(()),
-        Err(problem) if problem.is(&[SqlState::INSUFFICIENT_PRIVILEGE]) => {
-            let remedy = if role.superuser {
-                format!(
-                    "role {} was made a superuser, so the admin may not change it; as a superuser run ALTER ROLE \"{0}\" NOSUPERUSER",
-                    claim.role
-                )
-            } else {
-                format!(
-                    "the admin may not administer role {}; as a superuser run {}",
-                    claim.role,
-                    sql::admin_remedy(&claim.role, major)
-                )
-            };
-            Err(Problem::told(
-                Class::Privileges,
-                format!("{step}: {remedy} (SQLSTATE 42501)"),
-            ))
-        }
-        Err(problem) => Err(problem),
-    }
 }

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use certs::Roots;
+use certs::Trust;
 use domain::tenancy::capability::TargetBinding;
 use domain::tenancy::names::Uid;
 use secrecy::{ExposeSecret, SecretString};
@@ -58,8 +58,8 @@ pub struct ServerTarget {
 /// Limits and trust, the same for every Instance.
 #[derive(Clone)]
 pub struct PostgresSettings {
-    /// Whom `verify-ca` and `verify-full` trust.
-    pub roots: Roots,
+    /// Whom `verify-ca` and `verify-full` trust; a change of it makes new pools.
+    pub trust: Arc<Trust>,
     /// For dialling, TLS and login together, and for the wait for a free connection.
     pub connect_timeout: Duration,
     /// For one call that only reads or changes catalog rows.
@@ -77,9 +77,9 @@ pub struct PostgresSettings {
 impl PostgresSettings {
     /// The defaults: 4 pooled and 2 short-lived connections, so at most 6 to one server however many Tenants it has (D14).
     #[must_use]
-    pub fn new(roots: Roots) -> Self {
+    pub fn new(trust: Arc<Trust>) -> Self {
         Self {
-            roots,
+            trust,
             connect_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(5),
             ddl_timeout: Duration::from_secs(60),

@@ -12,7 +12,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams
 use serde_json::{Value, json};
 
 use super::super::kubernetes::failure::{Attempt, is_absent, is_unsupported};
-use super::{FIELD_MANAGER, FORCE_SYNC, Intent, body, observe, ownership, resource};
+use super::{FIELD_MANAGER, FORCE_SYNC, Intent, TENANT_UID, body, observe, ownership, resource};
 
 /// A manager of its own, so that the annotation is not among the fields that we apply.
 const FORCE_SYNC_MANAGER: &str = "tenantry-force-sync";
@@ -124,6 +124,42 @@ impl Projections {
         });
         let params = PatchParams {
             field_manager: Some(FORCE_SYNC_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        self.patch(namespace, name, &params, &Patch::Merge(&patch))
+            .await
+            .map(drop)
+    }
+
+    /// Gives an ExternalSecret that carries one of `from` to another Tenant UID (T4): its annotation and label alone. None of that
+    /// name is no failure: the Tenant's own round makes it.
+    ///
+    /// # Errors
+    /// [`Class::Conflict`] if it carries another UID or none, [`Class::Stale`] if it changed in the meantime.
+    pub async fn hand_over(
+        &self,
+        namespace: &str,
+        name: &str,
+        from: &[Uid],
+        to: &Uid,
+    ) -> Result<(), Failure> {
+        let Some(live) = self.get(namespace, name).await? else {
+            return Ok(());
+        };
+        let owner = observe::owner_of(&live.metadata);
+        if owner.as_ref() == Some(to) {
+            return Ok(());
+        }
+        if !owner.is_some_and(|owner| from.contains(&owner)) {
+            let text = format!("ExternalSecret {name} does not carry the UID that is given up");
+            return Err(Failure::new(Class::Conflict, text));
+        }
+        let patch = json!({ "metadata": {
+            "uid": live.metadata.uid, "resourceVersion": live.metadata.resource_version,
+            "annotations": { TENANT_UID: to.as_str() }, "labels": { TENANT_UID: to.as_str() },
+        } });
+        let params = PatchParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
             ..PatchParams::default()
         };
         self.patch(namespace, name, &params, &Patch::Merge(&patch))

@@ -72,9 +72,7 @@ pub async fn reconcile(
     let ending = super::caught(CONTROLLER, run.converge(namespace, name)).await;
     counted.ended(ending);
     let Ending::Pause(retry) = ending else {
-        ctx.settled.forget(&uid);
-        ctx.backoff.forget(&uid);
-        ctx.events.forget(&uid);
+        departed::forget_uid(&ctx, &uid);
         return Ok(Action::await_change());
     };
     let pause = ctx.backoff.after(&uid, retry);
@@ -104,6 +102,9 @@ impl Run<'_> {
         };
         let mut reloads = 0;
         for _ in 0..MOST_ROUNDS {
+            if self.ctx.stop.is_cancelled() {
+                return Ending::STOPPED;
+            }
             match Box::pin(self.round(&object)).await {
                 Ok(next) => object = next,
                 Err(Stop::Reload) if reloads < MOST_RELOADS => {
@@ -292,3 +293,6 @@ enum Stop {
     /// The reconcile ends.
     End(Ending),
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use domain::tenancy::facts::{
-    DatabaseFact, EntryFact, Facts, InstanceFact, LoginFact, SecretFact, Seen, ServerFacts, Wants,
+    DatabaseFact, EntryFact, Facts, Holder, InstanceFact, LoginFact, SecretFact, Seen, ServerFacts,
+    Wants,
 };
 use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::instance::Instance;
@@ -115,7 +116,9 @@ fn needs_server(wants: Wants) -> bool {
 }
 
 fn instance_fact(ctx: &Context, subject: &Subject) -> (InstanceFact, Option<Instance>) {
-    let object = ctx.view.instance(subject.instance_ref());
+    let Ok(object) = ctx.view.instance(subject.instance_ref()) else {
+        return (InstanceFact::Unreadable, None);
+    };
     let Some((object, identity)) =
         object.and_then(|object| object.identity().map(|identity| (object, identity)))
     else {
@@ -140,7 +143,10 @@ fn instance_fact(ctx: &Context, subject: &Subject) -> (InstanceFact, Option<Inst
     )
 }
 
-async fn server_target(ctx: &Context, instance: &Instance) -> Result<ServerTarget, Failure> {
+pub(super) async fn server_target(
+    ctx: &Context,
+    instance: &Instance,
+) -> Result<ServerTarget, Failure> {
     let binding = instance.target();
     let credential = ctx
         .credentials
@@ -190,27 +196,27 @@ async fn observe_server(
         sessions: matches!(subject, Subject::Departing(_)),
     };
     match ctx.postgres.observe(target, &query).await {
-        Ok(facts) => ask_who_lives(ctx, facts).await,
+        Ok(mut facts) => match ask_who_lives(ctx, &mut facts.holders).await {
+            Ok(()) => Seen::Known(facts),
+            Err(failure) => Seen::Failed(failure),
+        },
         Err(failure) => Seen::Failed(failure),
     }
 }
 
 /// A row of this cluster whose Tenant no longer exists is told apart by asking the API server, not a cache.
-async fn ask_who_lives(ctx: &Context, mut facts: ServerFacts) -> Seen<ServerFacts> {
-    for holder in &mut facts.holders {
+pub(super) async fn ask_who_lives(ctx: &Context, holders: &mut [Holder]) -> Result<(), Failure> {
+    for holder in holders {
         let claim = &holder.claim;
         if claim.cluster_uid == ctx.deployment.cluster_uid {
-            match ctx
+            let alive = ctx
                 .cluster
                 .tenant_is_alive(&claim.namespace, &claim.name, &claim.tenant_uid)
-                .await
-            {
-                Ok(alive) => holder.alive = Some(alive),
-                Err(failure) => return Seen::Failed(failure),
-            }
+                .await?;
+            holder.alive = Some(alive);
         }
     }
-    Seen::Known(facts)
+    Ok(())
 }
 
 async fn observe_provisioning(
@@ -328,7 +334,7 @@ pub(super) fn intent(ctx: &Context, subject: &Subject, facts: &Facts) -> Option<
         endpoint: view.endpoint.clone(),
         database: definition.database.to_string(),
         role: definition.role.to_string(),
-        ca_pem: ctx.deployment.ca_pem.clone(),
+        ca_pem: ctx.deployment.trust.current().bundle().map(str::to_owned),
     })
 }
 
@@ -376,7 +382,7 @@ fn seen<T>(result: Result<T, Failure>) -> Seen<T> {
 
 /// The server of an Instance as it is cached, for work that no round does (a Tenant that left without a finalizer).
 pub(super) async fn target_of(ctx: &Context, instance: &str) -> Option<ServerTarget> {
-    let object = ctx.view.instance(instance)?;
+    let object = ctx.view.instance(instance).ok().flatten()?;
     let definition =
         InstanceDefinition::parse(&object.spec.draft(), &ctx.deployment.addresses).ok()?;
     let aggregate = Instance::reconstitute(

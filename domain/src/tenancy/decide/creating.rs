@@ -5,7 +5,7 @@
 
 use super::{Step, Tenant, Then, rest};
 use crate::tenancy::capability::RefusedExtension;
-use crate::tenancy::claim::{Claim, ClaimState};
+use crate::tenancy::claim::Claim;
 use crate::tenancy::effect::TenantEffect;
 use crate::tenancy::facts::{EntryFact, Facts, Holder, InstanceFact, Seen, ServerFacts};
 use crate::tenancy::names::ExtensionName;
@@ -145,10 +145,7 @@ impl Tenant {
 
     /// A row of another UID is in the way. One of a Tenant that is gone may be marked so, and nothing else (section 7).
     fn check_holders(&self, server: &ServerFacts) -> Result<(), Step> {
-        let gone = |holder: &&Holder| {
-            holder.alive == Some(false) && holder.claim.state == ClaimState::Managed
-        };
-        if let Some(holder) = server.holders.iter().find(gone) {
+        if let Some(holder) = server.holders.iter().find(|holder| holder.is_left_behind()) {
             return Err(Step::Effect(TenantEffect::MarkUnmanaged(
                 holder.claim.tenant_uid.clone(),
             )));

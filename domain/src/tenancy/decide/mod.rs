@@ -218,6 +218,9 @@ impl Tenant {
             |text: String| Some(self.conclude(Reason::InstanceNotReady, text, Retry::Slow));
         match &facts.instance {
             InstanceFact::Absent => not_ready(format!("PostgreSQLInstance {name} does not exist")),
+            InstanceFact::Unreadable => not_ready(format!(
+                "PostgreSQLInstance {name} cannot be read: an administrator must correct it; Tenantry's log says what is wrong"
+            )),
             InstanceFact::Deleting(_) => {
                 not_ready(format!("PostgreSQLInstance {name} is being deleted"))
             }

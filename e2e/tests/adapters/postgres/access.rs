@@ -1,6 +1,7 @@
 //! Reaching a server: TLS modes, credentials, hostile servers.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::tenancy::capability::Check;
@@ -93,7 +94,8 @@ async fn in_the_clear_and_over_tls(world: &World) -> Option<String> {
 #[tokio::test]
 async fn h22_a_wrong_authority_or_a_server_without_tls_is_refused_before_any_password() {
     let world = World::empty().await;
-    let foreign = world.with(|settings| settings.roots = certs::Roots::load(None).unwrap());
+    let foreign =
+        world.with(|settings| settings.trust = Arc::new(certs::Trust::load(None).unwrap()));
     is(
         access(&foreign, &world.target).await,
         Class::Authentication,

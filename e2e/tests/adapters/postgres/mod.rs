@@ -5,5 +5,6 @@ mod creating;
 mod deleting;
 mod drift;
 mod load;
+mod ownership;
 mod preflight;
 mod world;

@@ -104,7 +104,7 @@ impl World {
     }
 
     fn settings(authority: &std::path::Path) -> PostgresSettings {
-        PostgresSettings::new(certs::Roots::load(Some(authority)).unwrap())
+        PostgresSettings::new(Arc::new(certs::Trust::load(Some(authority)).unwrap()))
     }
 
     /// Another adapter with other limits.

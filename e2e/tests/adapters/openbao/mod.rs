@@ -1,0 +1,6 @@
+//! The OpenBao adapter against a real server.
+
+mod entries;
+mod login;
+mod refusals;
+mod server;

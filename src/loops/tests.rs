@@ -1,0 +1,56 @@
+//! What happens to what is gone.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::time::Duration;
+
+use domain::tenancy::names::Uid;
+use domain::tenancy::reason::Retry;
+use k8s_openapi::api::core::v1::ObjectReference;
+use serde_json::json;
+
+use super::*;
+use crate::controllers::fixture::{Stage, object, tenant};
+
+const EVENTS: &str = "POST /apis/events.k8s.io/v1/namespaces/default/events";
+
+#[tokio::test]
+async fn a_tenant_that_is_gone_is_forgotten_and_its_instance_is_told() {
+    let mut unreadable = tenant();
+    unreadable["spec"] = json!({"instanceRef": 7});
+    for (gone, told) in [(tenant(), Some("shared")), (unreadable, None)] {
+        let mut stage = Stage::new(|asked| (201, asked.body.clone()));
+        let (ctx, uid) = (Arc::clone(&stage.context), Uid::new("t-1"));
+        ctx.settled.rest(
+            uid.clone(),
+            vec!["20".to_owned()],
+            None,
+            Duration::from_secs(60),
+        );
+        ctx.backoff.after(&uid, Retry::Backoff);
+        assert!(ctx.backoff.after(&uid, Retry::Backoff) > Duration::from_millis(1500));
+        let about = ObjectReference::default();
+        for _ in 0..2 {
+            ctx.events
+                .notice(&uid, &about, "OpenBao does not answer")
+                .await;
+        }
+        assert_eq!(stage.count(EVENTS), 1, "said once");
+
+        let (tell, gone_ones) = mpsc::unbounded_channel();
+        tell.send(object(gone)).unwrap();
+        drop(tell);
+        let ended = tokio::time::timeout(
+            Duration::from_secs(5),
+            departures(Arc::clone(&ctx), gone_ones, Leading::always()),
+        );
+        // The channel's end ends nothing but the wait for more.
+        ended.await.unwrap();
+        assert_eq!(ctx.settled.remaining(&uid, "20"), None);
+        assert!(ctx.backoff.after(&uid, Retry::Backoff) < Duration::from_millis(1300));
+        ctx.events
+            .notice(&uid, &about, "OpenBao does not answer")
+            .await;
+        assert_eq!(stage.count(EVENTS), 2, "news again");
+        assert_eq!(stage.to_check.try_recv().ok().as_deref(), told);
+    }
+}
