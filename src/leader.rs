@@ -5,11 +5,9 @@
 //! outlives the right to act on it.
 
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use domain::tenancy::failure::{Class, Failure};
 use jiff::Timestamp;
 use rand::RngExt as _;
@@ -43,19 +41,22 @@ pub struct Held {
 }
 
 /// Where the Lease is kept.
-#[async_trait]
 pub trait Leases: Send + Sync {
     /// The Lease; `None` if there is none.
     ///
     /// # Errors
     /// The store's failure, classified.
-    async fn read(&self) -> Result<Option<Held>, Failure>;
+    fn read(&self) -> impl Future<Output = Result<Option<Held>, Failure>> + Send;
 
     /// Writes the Lease if it is still at `version`; without one, only if there is none.
     ///
     /// # Errors
     /// [`Class::Stale`] if it is not; else the store's failure, classified.
-    async fn write(&self, record: &Record, version: Option<&str>) -> Result<(), Failure>;
+    fn write(
+        &self,
+        record: &Record,
+        version: Option<&str>,
+    ) -> impl Future<Output = Result<(), Failure>> + Send;
 }
 
 /// The election's times.
@@ -87,6 +88,13 @@ impl Leading {
     #[must_use]
     pub fn always() -> Self {
         Self(None)
+    }
+
+    /// Of an election that the holder of the other end decides.
+    #[cfg(test)]
+    pub(crate) fn undecided() -> (watch::Sender<Option<Instant>>, Self) {
+        let (until, leading) = watch::channel(None);
+        (until, Self(Some(leading)))
     }
 
     /// True while the lease is ours by this process's clock.
@@ -331,17 +339,6 @@ pub fn identity() -> String {
         host => host,
     };
     format!("{host}_{:016x}", rand::rng().random::<u64>())
-}
-
-#[async_trait]
-impl<L: Leases> Leases for Arc<L> {
-    async fn read(&self) -> Result<Option<Held>, Failure> {
-        L::read(self).await
-    }
-
-    async fn write(&self, record: &Record, version: Option<&str>) -> Result<(), Failure> {
-        L::write(self, record, version).await
-    }
 }
 
 #[cfg(test)]

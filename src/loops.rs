@@ -1,10 +1,9 @@
 //! How the controllers are wired: which stream wakes which, and what happens to what is gone.
 //!
-//! The caches fill on every replica; controllers begin once this one leads. It decides no step of an object; that is asked of `domain` by the controllers themselves.
+//! The caches fill on every replica; controllers begin once this one leads. It decides no step of an object; that is asked of
+//! `domain` by the controllers themselves.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use crds::{PostgreSQLInstance, PostgreSQLTenant};
 use futures::future::BoxFuture;
@@ -26,8 +25,6 @@ use crate::watches::{self, InstanceWake};
 
 /// Instances worked on at once.
 pub(crate) const INSTANCES_AT_ONCE: u16 = 4;
-/// Longer than nobody leads after a leader died.
-const WITHOUT_LEADER: Duration = Duration::from_secs(60);
 /// Retained records marked at once.
 const DEPARTURES_AT_ONCE: usize = 2;
 
@@ -268,29 +265,22 @@ where
     }
 }
 
-/// Tenants that are gone: their row is marked, and their Instance is told.
-///
-/// One that went while nobody led would be forgotten; so the last ones that this replica saw before it led are looked at too.
+/// Tenants that are gone: their row is marked, and their Instance is told. What goes while another replica leads is that one's to
+/// mark; what goes while none does, the first round of its Instance makes up for.
 pub(crate) fn departures(
     context: Arc<Context>,
     mut gone: Receiver<PostgreSQLTenant>,
     leading: Leading,
 ) -> BoxFuture<'static, ()> {
     async move {
-        let mut recent = VecDeque::new();
         loop {
             tokio::select! {
                 biased;
                 () = leading.acquired() => break,
-                Some(tenant) = gone.recv() => {
-                    recent.retain(|(when, _): &(Instant, _)| when.elapsed() < WITHOUT_LEADER);
-                    recent.push_back((Instant::now(), tenant));
-                }
+                Some(_another_s) = gone.recv() => {}
             }
         }
-        let recent = recent.into_iter().map(|(_, tenant)| tenant);
-        let all = futures::stream::iter(recent).chain(received(gone));
-        let marked = all.for_each_concurrent(DEPARTURES_AT_ONCE, |tenant| {
+        let marked = received(gone).for_each_concurrent(DEPARTURES_AT_ONCE, |tenant| {
             let context = Arc::clone(&context);
             async move {
                 tenant::departed::forget(&context, &tenant);

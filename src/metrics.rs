@@ -2,13 +2,14 @@
 //!
 //! It counts; it decides nothing. No label value comes from a user's object (H37).
 
+mod admission;
 mod process;
 pub mod queue;
 pub mod requests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use domain::tenancy::failure::Class;
 use prometheus_client::encoding::{self, EncodeLabelSet};
@@ -17,17 +18,14 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use webhook::{Decision, Decisions, Route};
 
-use self::queue::{Key, Queue, QueueSeries, labels_of};
+use self::admission::{DecisionLabels, RouteLabels, WebhookLabels};
+use self::queue::{Queue, QueueSeries, labels_of};
+use self::requests::{KindLabels, RequestLabels};
 
 const RECONCILE_BUCKETS: [f64; 12] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0,
 ];
-const WEBHOOK_BUCKETS: [f64; 11] = [
-    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.025, 0.1, 1.0, 5.0,
-];
-
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ControllerLabels {
     controller: &'static str,
@@ -37,24 +35,6 @@ struct ControllerLabels {
 struct ReconcileLabels {
     controller: &'static str,
     result: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct WebhookLabels {
-    webhook: &'static str,
-    code: u16,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RouteLabels {
-    webhook: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DecisionLabels {
-    kind: &'static str,
-    operation: &'static str,
-    decision: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -72,18 +52,6 @@ struct EffectDurationLabels {
 struct ObjectLabels {
     phase: &'static str,
     ready: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    code: String,
-    method: &'static str,
-    host: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct KindLabels {
-    kind: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -196,7 +164,7 @@ impl Metrics {
             active_workers: Family::default(),
             max_workers: Family::default(),
             webhook_requests: Family::default(),
-            webhook_latency: Family::new_with_constructor(|| Histogram::new(WEBHOOK_BUCKETS)),
+            webhook_latency: Family::new_with_constructor(|| Histogram::new(admission::BUCKETS)),
             webhook_in_flight: Gauge::default(),
             decisions: Family::default(),
             effects: Family::default(),
@@ -218,12 +186,13 @@ impl Metrics {
             ],
             queue: QueueSeries::default(),
         };
-        metrics.register();
+        let mut registry = std::mem::take(&mut metrics.registry);
+        metrics.register(&mut registry);
+        metrics.registry = registry;
         metrics
     }
 
-    fn register(&mut self) {
-        let r = &mut self.registry;
+    fn register(&self, r: &mut Registry) {
         r.register(
             "controller_runtime_reconcile",
             "Reconciliations per controller",
@@ -250,26 +219,6 @@ impl Metrics {
             self.max_workers.clone(),
         );
         r.register(
-            "controller_runtime_webhook_requests",
-            "Admission requests by HTTP status",
-            self.webhook_requests.clone(),
-        );
-        r.register(
-            "controller_runtime_webhook_latency_seconds",
-            "Length of an admission request",
-            self.webhook_latency.clone(),
-        );
-        r.register(
-            "controller_runtime_webhook_requests_in_flight",
-            "Admission requests under way",
-            self.webhook_in_flight.clone(),
-        );
-        r.register(
-            "tenantry_admission_decisions",
-            "Admission decisions",
-            self.decisions.clone(),
-        );
-        r.register(
             "tenantry_external_effects",
             "Writes to the outside by effect and outcome",
             self.effects.clone(),
@@ -294,12 +243,11 @@ impl Metrics {
             "Objects that could not be read",
             self.undecodable.clone(),
         );
-        self.register_process();
+        self.register_process(r);
     }
 
     /// The process itself: certificate, lease, client, queues.
-    fn register_process(&mut self) {
-        let r = &mut self.registry;
+    fn register_process(&self, r: &mut Registry) {
         r.register(
             "tenantry_serving_certificate_expiration_timestamp_seconds",
             "When the serving certificate expires, Unix time",
@@ -330,16 +278,8 @@ impl Metrics {
             "1 while this process leads, by lease",
             self.leader.clone(),
         );
-        r.register(
-            "rest_client_requests",
-            "Requests to the Kubernetes API by status code, method and host",
-            self.requests.clone(),
-        );
-        r.register(
-            "tenantry_watch_last_event_timestamp_seconds",
-            "When the watch of a kind last began or brought something, Unix time",
-            self.watch_events.clone(),
-        );
+        self.register_admission(r);
+        self.register_requests(r);
         self.queue.register(r);
         r.register_collector(Box::new(process::Process));
         let build: Family<BuildLabels, Gauge> = Family::default();
@@ -463,130 +403,6 @@ impl Metrics {
             name: lease.to_owned(),
         };
         self.leader.get_or_create(&labels).set(i64::from(leads));
-    }
-
-    /// The Kubernetes API answered, or did not (`code` is `None`).
-    fn requested(&self, method: &'static str, host: &str, code: Option<u16>) {
-        // As client-go says it.
-        let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
-        let labels = RequestLabels {
-            code,
-            method,
-            host: host.to_owned(),
-        };
-        self.requests.get_or_create(&labels).inc();
-    }
-
-    /// The watch of a kind began or brought something.
-    fn watch_event(&self, kind: &'static str) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        self.watch_events
-            .get_or_create(&KindLabels { kind })
-            .set(now.map_or(0.0, |now| now.as_secs_f64()));
-    }
-
-    /// Something woke an object of this controller.
-    pub fn woken(&self, controller: &'static str, key: Key) {
-        if self
-            .queue_of(controller)
-            .is_some_and(|queue| queue.added(key))
-        {
-            self.queue.adds.get_or_create(&labels_of(controller)).inc();
-        }
-    }
-
-    /// Work on the object begins; it ends when the answer is dropped.
-    #[must_use]
-    pub fn working(self: &Arc<Self>, controller: &'static str, key: Key) -> Working {
-        let labels = labels_of(controller);
-        let waited = self
-            .queue_of(controller)
-            .and_then(|queue| queue.begun(&key));
-        match waited {
-            Some(seconds) => self.queue.waited.get_or_create(&labels).observe(seconds),
-            // The timer's wakes are seen only now.
-            None => {
-                self.queue.adds.get_or_create(&labels).inc();
-            }
-        }
-        Working {
-            metrics: Arc::clone(self),
-            controller,
-            key,
-        }
-    }
-
-    /// Sets the gauges of the queues; counted anew for each scrape.
-    pub fn queues(&self) {
-        for (controller, queue) in &self.queues {
-            let (labels, state) = (labels_of(controller), queue.state());
-            let depth = i64::try_from(state.depth).unwrap_or(i64::MAX);
-            self.queue.depth.get_or_create(&labels).set(depth);
-            let (unfinished, longest) = (state.unfinished, state.longest);
-            self.queue.unfinished.get_or_create(&labels).set(unfinished);
-            self.queue.longest.get_or_create(&labels).set(longest);
-        }
-    }
-
-    fn queue_of(&self, controller: &str) -> Option<&Queue> {
-        let mut queues = self.queues.iter();
-        queues
-            .find(|(name, _)| *name == controller)
-            .map(|(_, queue)| &**queue)
-    }
-}
-
-/// An object that is being worked on.
-pub struct Working {
-    metrics: Arc<Metrics>,
-    controller: &'static str,
-    key: Key,
-}
-
-impl Drop for Working {
-    fn drop(&mut self) {
-        if let Some(queue) = self.metrics.queue_of(self.controller) {
-            let labels = labels_of(self.controller);
-            let took = queue.ended(&self.key);
-            self.metrics
-                .queue
-                .worked
-                .get_or_create(&labels)
-                .observe(took);
-        }
-    }
-}
-
-impl Decisions for Metrics {
-    fn begun(&self, _route: Route) {
-        self.webhook_in_flight.inc();
-    }
-
-    fn decided(&self, decision: &Decision) {
-        let route = decision.route;
-        self.webhook_in_flight.dec();
-        self.webhook_requests
-            .get_or_create(&WebhookLabels {
-                webhook: route.path(),
-                code: decision.code(),
-            })
-            .inc();
-        self.webhook_latency
-            .get_or_create(&RouteLabels {
-                webhook: route.path(),
-            })
-            .observe(decision.took.as_secs_f64());
-        let verdict = if decision.allowed() {
-            "allowed"
-        } else {
-            "denied"
-        };
-        let labels = DecisionLabels {
-            kind: route.kind(),
-            operation: decision.operation.as_str(),
-            decision: verdict,
-        };
-        self.decisions.get_or_create(&labels).inc();
     }
 }
 

@@ -18,10 +18,10 @@ use kube::runtime::reflector;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use self::replica::{Upkeep, election, serving};
-use crate::adapters::kubernetes::Cluster;
+use self::replica::{Upkeep, election, serving, serving_files};
 use crate::adapters::kubernetes::events::Events;
 use crate::adapters::kubernetes::lease::ClusterLease;
+use crate::adapters::kubernetes::{Cluster, DEADLINE};
 use crate::adapters::openbao::{Auth, OpenBao, OpenBaoConfigError, OpenBaoSettings};
 use crate::adapters::postgres::{Postgres, PostgresSettings};
 use crate::adapters::projection::{Projections, Store, StoreKind};
@@ -42,8 +42,6 @@ use crate::view::{Guarded, View};
 
 /// How often the authorities for PostgreSQL are looked at.
 const TRUST_INTERVAL: Duration = Duration::from_secs(10);
-/// No call to the API server may take longer.
-const API_DEADLINE: Duration = Duration::from_secs(10);
 /// No request to OpenBao may take longer.
 const OPENBAO_DEADLINE: Duration = Duration::from_secs(5);
 /// A client must have sent its first request this long after it connected.
@@ -278,6 +276,7 @@ struct Parts {
 
 impl Parts {
     async fn build(options: &RunOptions) -> Result<Self, RunError> {
+        let files = serving_files(options)?;
         let ca_file = options.postgres.postgres_ca_file.as_deref();
         let trust = Arc::new(certs::Trust::load(ca_file)?);
         let openbao = OpenBao::new(openbao_settings(&options.openbao))?;
@@ -293,9 +292,9 @@ impl Parts {
             .map_err(RunError::Client)?
             .with_layer(&counted)
             .build();
-        let (certificate, trusted, upkeep) = serving(options, &client, &namespace).await?;
+        let (certificate, trusted, upkeep) = serving(options, files, &client, &namespace).await?;
         let (elector, leading) = election(options, &client, &namespace)?;
-        let cluster = Cluster::new(client.clone(), namespace, API_DEADLINE);
+        let cluster = Cluster::new(client.clone(), namespace, DEADLINE);
         let deployment = Deployment {
             cluster_uid: cluster.uid().await.map_err(RunError::Cluster)?,
             layout: layout(options),
@@ -309,7 +308,7 @@ impl Parts {
         let (instances_to_check, to_check) = mpsc::unbounded_channel();
         let context = Arc::new(Context {
             events: Events::new(client.clone()),
-            projections: Projections::new(client, API_DEADLINE),
+            projections: Projections::new(client, DEADLINE),
             cluster,
             postgres: Postgres::new(PostgresSettings::new(trust)),
             openbao,

@@ -122,7 +122,10 @@ async fn main() -> Result<()> {
 
 async fn beside_bare(world: &World, command: Command) -> Result<()> {
     let product = Product::new(world);
-    println!("idle RSS of Tenantry: {:.1} MiB", product.rss_mib()?);
+    println!(
+        "idle RSS of Tenantry: {:.1} MB",
+        memory::now(world)?.resident
+    );
     // The first of each side opens connections and fills caches; Tenantry's is also what the bare client copies.
     product.create(WARM).await.context("Tenantry")?;
     let bare = Bare::prepare(world, WARM).await?;
@@ -135,7 +138,10 @@ async fn beside_bare(world: &World, command: Command) -> Result<()> {
         } => burst(&bare, &product, tenants, &concurrencies).await?,
         Command::Admission { .. } | Command::Memory { .. } | Command::Floor { .. } => {}
     }
-    println!("RSS of Tenantry at the end: {:.1} MiB", product.rss_mib()?);
+    println!(
+        "RSS of Tenantry at the end: {:.1} MB",
+        memory::now(world)?.resident
+    );
     Ok(())
 }
 

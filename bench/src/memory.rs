@@ -4,14 +4,14 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use e2e::bed::wait::until;
 use e2e::world::tenancy::{API_VERSION, World};
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::api::{DynamicObject, PostParams};
 use serde_json::json;
 
-use crate::process::memory_mb;
+use crate::process::Memory;
 
 /// Creates at once.
 const CONCURRENCY: usize = 16;
@@ -21,7 +21,7 @@ const QUIET: Duration = Duration::from_secs(30);
 /// Runs it; prints the figures.
 pub async fn run(world: &World, tenants: usize) -> Result<()> {
     tokio::time::sleep(QUIET).await;
-    println!("idle: RSS {:.1} MB", now(world, "VmRSS")?);
+    println!("idle: RSS {:.1} MB", now(world)?.resident);
     let began = Instant::now();
     futures::stream::iter(0..tenants)
         .map(|position| async move {
@@ -40,10 +40,10 @@ pub async fn run(world: &World, tenants: usize) -> Result<()> {
         began.elapsed().as_secs_f64()
     );
     settled(world, tenants).await?;
+    let memory = now(world)?;
     println!(
         "after making them: RSS {:.1} MB, peak {:.1} MB",
-        now(world, "VmRSS")?,
-        now(world, "VmHWM")?
+        memory.resident, memory.peak
     );
     world.tenantry.stop();
     let began = Instant::now();
@@ -58,17 +58,18 @@ pub async fn run(world: &World, tenants: usize) -> Result<()> {
         began.elapsed().as_secs_f64()
     );
     settled(world, tenants).await?;
+    let memory = now(world)?;
     println!(
         "with {tenants} tenants: RSS {:.1} MB, peak {:.1} MB",
-        now(world, "VmRSS")?,
-        now(world, "VmHWM")?
+        memory.resident, memory.peak
     );
     Ok(())
 }
 
-fn now(world: &World, line: &str) -> Result<f64> {
-    let pid = world.tenantry.process().map(|process| process.pid);
-    memory_mb(pid.unwrap_or_default(), line)
+/// What Tenantry holds now.
+pub fn now(world: &World) -> Result<Memory> {
+    let process = world.tenantry.process().context("Tenantry does not run")?;
+    Memory::of(process.pid)
 }
 
 /// Every Tenant was looked at, and then nothing happened for a while.

@@ -36,29 +36,35 @@ impl Drop for Child {
     }
 }
 
-/// User and system time of a process, all its threads together, in steps of 10 ms.
+/// User and system time of a process, all its threads together, in steps of a clock tick (10 ms).
 pub fn cpu_time(pid: i32) -> Result<Duration> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name in parentheses may hold anything; what follows is numbers.
-    let (_, fields) = stat.rsplit_once(')').context("no process name")?;
-    let ticks: u64 = fields
-        .split_whitespace()
-        .skip(11)
-        .take(2)
-        .map(str::parse::<u64>)
-        .sum::<Result<u64, _>>()?;
-    Ok(Duration::from_millis(ticks * 10))
+    let stat = procfs::process::Process::new(pid)?.stat()?;
+    let ticks = stat.utime + stat.stime;
+    Ok(Duration::from_millis(
+        ticks * 1000 / procfs::ticks_per_second(),
+    ))
 }
 
-/// A line of `/proc/PID/status` such as `VmRSS` or `VmHWM`, in MB (10^6 bytes).
-pub fn memory_mb(pid: i32, line: &str) -> Result<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let kib: f64 = status
-        .lines()
-        .find_map(|text| text.strip_prefix(line)?.strip_prefix(':'))
-        .with_context(|| format!("no {line}"))?
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()?;
-    Ok(kib * 1.024 / 1000.0)
+/// Memory of a process, in MB (10^6 bytes).
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Resident now.
+    pub resident: f64,
+    /// The most that was ever resident.
+    pub peak: f64,
+}
+
+impl Memory {
+    /// Of a living process.
+    pub fn of(pid: i32) -> Result<Self> {
+        let status = procfs::process::Process::new(pid)?.status()?;
+        let megabytes = |kib: Option<u64>| -> Result<f64> {
+            let kib = u32::try_from(kib.context("no memory: a kernel thread, or it ended")?)?;
+            Ok(f64::from(kib) * 1.024 / 1000.0)
+        };
+        Ok(Self {
+            resident: megabytes(status.vmrss)?,
+            peak: megabytes(status.vmhwm)?,
+        })
+    }
 }

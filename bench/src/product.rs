@@ -23,23 +23,6 @@ impl<'w> Product<'w> {
         Self { world }
     }
 
-    /// Resident memory of the process.
-    pub fn rss_mib(&self) -> Result<f64> {
-        let pid = self
-            .world
-            .tenantry
-            .process()
-            .context("Tenantry does not run")?
-            .pid;
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
-            .context("no VmRSS")?;
-        let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
-        Ok(kib / 1024.0)
-    }
-
     /// From the create request until the watch shows `Ready=True`.
     pub async fn create(&self, name: &str) -> Result<Duration> {
         let tenants = self.world.tenants();

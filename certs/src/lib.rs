@@ -1,8 +1,10 @@
-//! PEM in, TLS configuration out: the serving pair with its hot reload, the self-signed pair's upkeep, and the verifier for `PostgreSQL` servers (D11).
+//! PEM in, TLS configuration out: the serving pair with its hot reload, the self-signed pair's upkeep, and the verifier for
+//! `PostgreSQL` servers (D11).
 //!
 //! Decides which certificates, keys and servers are accepted. Opens no socket, knows no Kubernetes type, writes no file and
 //! installs no process-wide provider: each configuration names its provider itself.
 
+mod chain;
 mod issue;
 mod pem;
 mod postgres;

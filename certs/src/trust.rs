@@ -2,7 +2,6 @@
 //!
 //! Never gives up the authorities in force for a file that is absent or damaged, and writes no file.
 
-use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use crate::chain::chain;
 use crate::roots::{Roots, RootsError};
 
 /// The authorities in force, and who is told when they change. The system's never change while the process runs.
@@ -118,15 +118,4 @@ impl Trust {
         *last = refusal;
         same
     }
-}
-
-fn chain(error: &RootsError) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }

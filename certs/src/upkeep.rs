@@ -3,18 +3,20 @@
 //! Pure: stored bytes and a time go in, what to store comes out. It never reads or writes a store, and never gives up an
 //! authority while a pair that it signed may still be served.
 
+mod trusted;
+mod why;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::CertificateDer;
 use secrecy::{ExposeSecret, SecretString};
-use webpki::{EndEntityCert, KeyUsage};
-use x509_cert::Certificate;
-use x509_cert::der::Decode;
 
-use crate::issue::{self, AUTHORITY, BACKDATED, IssueError, Issued};
-use crate::pem::{self, PemError};
+use self::trusted::{Trusted, has_names, trusted};
+pub use self::why::{Fault, Why};
+use crate::issue::{self, IssueError, Issued};
+use crate::pem;
 
 /// The key of the stored Secret that holds the authorities, the current one first; also what `caBundle` is made of.
 pub const AUTHORITIES: &str = "ca.crt";
@@ -48,93 +50,6 @@ impl Wishes {
 
     fn settling(&self) -> Duration {
         MOST_SETTLING.min(self.pair / 20)
-    }
-}
-
-/// Why stored bytes cannot be used. Names the key of the Secret, never its content.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Fault {
-    /// A key of the Secret is absent or empty.
-    #[error("{key} is missing or empty")]
-    Missing {
-        /// The key.
-        key: &'static str,
-    },
-    /// A key of the Secret does not hold what it should.
-    #[error("{key}: {source}")]
-    Content {
-        /// The key.
-        key: &'static str,
-        /// What is wrong with it.
-        source: PemError,
-    },
-    /// The authority was not made by this mode.
-    #[error("{AUTHORITIES} begins with an authority that Tenantry did not make")]
-    Foreign,
-    /// A certificate's time is over.
-    #[error("{key} has expired")]
-    Expired {
-        /// The key.
-        key: &'static str,
-    },
-    /// No stored authority signed the pair.
-    #[error("{CERTIFICATE} was not signed by an authority in {AUTHORITIES}")]
-    Untrusted,
-}
-
-/// Why something else is stored than before.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Why {
-    /// Nothing was stored.
-    Absent,
-    /// The stored authority cannot be used, so authority and pair are new.
-    AuthorityFault(Fault),
-    /// As before, but this process still held a usable one and puts it back.
-    PutBack(Fault),
-    /// The stored pair cannot be used, so it is new.
-    PairFault(Fault),
-    /// The authority comes to its end: there is a new one, and the old one stays trusted.
-    AuthorityDue,
-    /// The pair comes to its end.
-    PairDue,
-    /// The pair lacks a name that is wanted.
-    NamesChanged,
-    /// The new authority is known by now: a pair of its.
-    NewAuthority,
-    /// An old authority is not needed any more.
-    OldAuthorityGone,
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Absent => write!(f, "there was none"),
-            Self::AuthorityFault(fault) | Self::PairFault(fault) => {
-                write!(f, "what was stored cannot be used: {fault}")
-            }
-            Self::PutBack(fault) => write!(
-                f,
-                "what was stored cannot be used: {fault}; the one in force is put back"
-            ),
-            Self::AuthorityDue => write!(f, "the authority comes to its end"),
-            Self::PairDue => write!(f, "the serving certificate comes to its end"),
-            Self::NamesChanged => write!(f, "the serving certificate lacks a name"),
-            Self::NewAuthority => write!(f, "there is a new authority"),
-            Self::OldAuthorityGone => write!(f, "an old authority is not needed any more"),
-        }
-    }
-}
-
-impl Why {
-    /// Whether something was broken, which a person should know of.
-    #[must_use]
-    pub fn is_fault(&self) -> bool {
-        matches!(
-            self,
-            Self::AuthorityFault(_) | Self::PutBack(_) | Self::PairFault(_)
-        )
     }
 }
 
@@ -176,67 +91,6 @@ impl Material {
             (CERTIFICATE, self.certificate.clone().into()),
             (KEY, self.key.clone()),
         ]
-    }
-}
-
-/// A certificate that is trusted, and when.
-#[derive(Clone)]
-struct Trusted {
-    der: CertificateDer<'static>,
-    not_before: SystemTime,
-    not_after: SystemTime,
-    is_ours: bool,
-}
-
-impl Trusted {
-    fn read(der: CertificateDer<'static>) -> Option<Self> {
-        let tbs = Certificate::from_der(&der).ok()?.tbs_certificate;
-        Some(Self {
-            not_before: tbs.validity.not_before.to_system_time(),
-            not_after: tbs.validity.not_after.to_system_time(),
-            is_ours: tbs.subject.to_string() == format!("CN={AUTHORITY}"),
-            der,
-        })
-    }
-
-    fn made(&self) -> SystemTime {
-        self.not_before + BACKDATED
-    }
-
-    /// True once less than `rest`, or less than a third of its life, is left.
-    fn is_due(&self, rest: Duration, now: SystemTime) -> bool {
-        let life = self
-            .not_after
-            .duration_since(self.made())
-            .unwrap_or_default();
-        self.not_after
-            .duration_since(now)
-            .is_ok_and(|left| left < rest.max(life / 3))
-            || now >= self.not_after
-    }
-
-    fn signed(&self, leaf: &CertificateDer<'_>, now: SystemTime) -> bool {
-        let verified = || {
-            let leaf = EndEntityCert::try_from(leaf).ok()?;
-            let anchor = webpki::anchor_from_trusted_cert(&self.der).ok()?;
-            let since = now.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-            leaf.verify_for_usage(
-                crate::provider().signature_verification_algorithms.all,
-                &[anchor],
-                &[],
-                UnixTime::since_unix_epoch(since),
-                KeyUsage::server_auth(),
-                None,
-                None,
-            )
-            .ok()
-            .map(|_| ())
-        };
-        verified().is_some()
-    }
-
-    fn pem(&self) -> String {
-        pem::certificate_text(&self.der)
     }
 }
 
@@ -437,25 +291,6 @@ fn matching(
     pem::pair(certificates.clone(), key, &crate::provider()).map_err(content(key_at))?;
     let text = SecretString::from(String::from_utf8_lossy(bytes).into_owned());
     Ok((certificates, text))
-}
-
-/// The certificates of a PEM text that can be read; none of one that is damaged.
-fn trusted(text: &[u8]) -> Vec<Trusted> {
-    pem::certificates(text)
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(Trusted::read)
-        .collect()
-}
-
-fn has_names(leaf: &CertificateDer<'_>, names: &[String]) -> bool {
-    let Ok(leaf) = EndEntityCert::try_from(leaf) else {
-        return false;
-    };
-    names.iter().all(|name| {
-        ServerName::try_from(name.as_str())
-            .is_ok_and(|name| leaf.verify_is_valid_for_subject_name(&name).is_ok())
-    })
 }
 
 impl fmt::Debug for Material {

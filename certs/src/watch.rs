@@ -3,13 +3,13 @@
 //! It polls and compares bytes: a Secret volume swaps a symbolic link, which watches on files miss. It never ends by itself and
 //! never takes the pair in force away.
 
-use std::error::Error;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
 
+use crate::chain::chain;
 use crate::store::{CertStore, Reload};
 
 /// Looks at the files of `store` after each `interval` until `stop` completes (for example a cancelled token).
@@ -72,15 +72,4 @@ pub fn report(outcome: &Reload) {
         }
         Reload::Refused { repeated: true, .. } | Reload::Unchanged => {}
     }
-}
-
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }

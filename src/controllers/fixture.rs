@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -86,6 +87,17 @@ impl Stage {
             asked,
             instances: instances.1,
         }
+    }
+
+    /// An API with these objects, in which somebody else's write comes before our first one.
+    pub(crate) fn losing_first_write(objects: Arc<Objects>) -> Self {
+        let lost = AtomicBool::new(true);
+        Self::new(move |asked| {
+            if asked.line.starts_with("PATCH") && lost.swap(false, Ordering::Relaxed) {
+                return status(409, "Conflict");
+            }
+            objects.answer(asked)
+        })
     }
 
     /// Puts an Instance into the cache.

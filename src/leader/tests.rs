@@ -6,8 +6,8 @@
     clippy::indexing_slicing
 )]
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::*;
 
@@ -128,7 +128,6 @@ impl Shelf {
     }
 }
 
-#[async_trait]
 impl Leases for Shelf {
     async fn read(&self) -> Result<Option<Held>, Failure> {
         self.answers()?;
@@ -239,7 +238,8 @@ async fn a_holder_whose_lease_another_one_took_or_somebody_deleted_stops_at_its_
                 *lease = None;
             }
         }
-        let lost = running.await.unwrap().unwrap_err();
+        let ended = tokio::time::timeout(QUICK.lease * 4, running).await;
+        let lost = ended.expect("it leads on").unwrap().unwrap_err();
         assert_eq!(
             lost.to_string(),
             "another replica has it, or it was deleted"
@@ -276,4 +276,15 @@ async fn work_that_was_decided_before_a_pause_is_not_carried_out_after_it() {
 #[test]
 fn two_processes_of_one_host_have_different_identities() {
     assert_ne!(identity(), identity());
+}
+
+/// Two candidates share one shelf.
+impl<L: Leases> Leases for Arc<L> {
+    async fn read(&self) -> Result<Option<Held>, Failure> {
+        L::read(self).await
+    }
+
+    async fn write(&self, record: &Record, version: Option<&str>) -> Result<(), Failure> {
+        L::write(self, record, version).await
+    }
 }

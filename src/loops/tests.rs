@@ -54,3 +54,30 @@ async fn a_tenant_that_is_gone_is_forgotten_and_its_instance_is_told() {
         assert_eq!(stage.to_check.try_recv().ok().as_deref(), told);
     }
 }
+
+#[tokio::test]
+async fn what_leaves_while_another_replica_leads_is_not_ours_to_mark() {
+    let mut stage = Stage::new(|asked| (201, asked.body.clone()));
+    let (until, leading) = Leading::undecided();
+    let (tell, gone) = mpsc::unbounded_channel();
+    let named = |instance: &str| {
+        let mut tenant = tenant();
+        tenant["spec"]["instanceRef"] = json!(instance);
+        object(tenant)
+    };
+    tell.send(named("before")).unwrap();
+    let departing = tokio::spawn(departures(Arc::clone(&stage.context), gone, leading));
+    // The one that follows takes it at its first turn.
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    until.send_replace(Some(std::time::Instant::now() + Duration::from_secs(60)));
+    tell.send(named("after")).unwrap();
+    drop(tell);
+    tokio::time::timeout(Duration::from_secs(5), departing)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(stage.to_check.try_recv().as_deref(), Ok("after"));
+    assert!(stage.to_check.try_recv().is_err());
+}

@@ -2,15 +2,11 @@
 //!
 //! What cannot be read is left out; it decides nothing.
 
-use std::fs;
-
+use procfs::process::{LimitValue, Process as OfProc};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-
-/// Clock ticks a second in `/proc`: `USER_HZ`, which is 100 on every architecture that Kubernetes runs on.
-const TICKS: f64 = 100.0;
 
 /// Reads the process at each scrape.
 #[derive(Debug)]
@@ -18,36 +14,54 @@ pub struct Process;
 
 impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
-        let stat = Stat::read();
+        let Ok(me) = OfProc::myself() else {
+            return Ok(());
+        };
+        let stat = me.stat().ok();
         if let Some(stat) = &stat {
-            let seconds = ConstCounter::new(stat.cpu_seconds);
+            let spent = ConstCounter::new(seconds(stat.utime + stat.stime));
             let about = "User and system CPU time spent";
             let name = "process_cpu_seconds";
-            let series = encoder.encode_descriptor(name, about, None, seconds.metric_type())?;
-            seconds.encode(series)?;
+            let series = encoder.encode_descriptor(name, about, None, spent.metric_type())?;
+            spent.encode(series)?;
         }
+        let started = stat.as_ref().and_then(|stat| {
+            let boot = procfs::boot_time_secs().ok()?;
+            Some(number(boot) + seconds(stat.starttime))
+        });
+        let status = me.status().ok();
+        let kibibytes = |value: Option<u64>| value.map(|value| number(value) * 1024.0);
+        let resident = status.as_ref().and_then(|status| status.vmrss);
+        let virtual_size = status.as_ref().and_then(|status| status.vmsize);
+        let files = me
+            .fd_count()
+            .ok()
+            .and_then(|count| u32::try_from(count).ok());
         let gauges = [
             (
                 "process_start_time_seconds",
                 "Start of the process, Unix time",
-                stat.as_ref()
-                    .and_then(|stat| Some(boot_time()? + stat.started)),
+                started,
             ),
             (
                 "process_resident_memory_bytes",
                 "Resident memory",
-                status_bytes("VmRSS:"),
+                kibibytes(resident),
             ),
             (
                 "process_virtual_memory_bytes",
                 "Virtual memory",
-                status_bytes("VmSize:"),
+                kibibytes(virtual_size),
             ),
-            ("process_open_fds", "Open file descriptors", open_files()),
+            (
+                "process_open_fds",
+                "Open file descriptors",
+                files.map(f64::from),
+            ),
             (
                 "process_max_fds",
                 "Most file descriptors that may be open",
-                most_files(),
+                most_files(&me),
             ),
         ];
         for (name, about, value) in gauges {
@@ -61,50 +75,19 @@ impl Collector for Process {
     }
 }
 
-/// Of `/proc/self/stat`.
-struct Stat {
-    cpu_seconds: f64,
-    /// Seconds after boot.
-    started: f64,
-}
-
-impl Stat {
-    fn read() -> Option<Self> {
-        let text = fs::read_to_string("/proc/self/stat").ok()?;
-        // The program's name may hold blanks and brackets; what follows the last one does not. Fields count from the third.
-        let (_, rest) = text.rsplit_once(')')?;
-        let fields: Vec<&str> = rest.split_whitespace().collect();
-        let ticks = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
-        Some(Self {
-            cpu_seconds: (ticks(14)? + ticks(15)?) / TICKS,
-            started: ticks(22)? / TICKS,
-        })
+fn most_files(me: &OfProc) -> Option<f64> {
+    match me.limits().ok()?.max_open_files.soft_limit {
+        LimitValue::Value(most) => Some(number(most)),
+        LimitValue::Unlimited => Some(f64::INFINITY),
     }
 }
 
-fn boot_time() -> Option<f64> {
-    let text = fs::read_to_string("/proc/stat").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("btime "))?;
-    line.trim().parse().ok()
+fn seconds(ticks: u64) -> f64 {
+    number(ticks) / number(procfs::ticks_per_second())
 }
 
-fn status_bytes(field: &str) -> Option<f64> {
-    let text = fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
-    let kibibytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024.0)
-}
-
-fn open_files() -> Option<f64> {
-    let count = u32::try_from(fs::read_dir("/proc/self/fd").ok()?.count()).ok()?;
-    // One of them is the look itself.
-    Some(f64::from(count.saturating_sub(1)))
-}
-
-fn most_files() -> Option<f64> {
-    let text = fs::read_to_string("/proc/self/limits").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("Max open files"))?;
-    line.split_whitespace().next()?.parse().ok()
+/// Prometheus has no whole numbers; none of these is near the 53 bits that are exact.
+#[allow(clippy::cast_precision_loss)]
+fn number(value: u64) -> f64 {
+    value as f64
 }

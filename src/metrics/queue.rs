@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -14,6 +14,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+
+use super::Metrics;
 
 /// An object's namespace and name.
 pub type Key = (String, String);
@@ -66,11 +68,10 @@ impl Queue {
     #[must_use]
     pub fn state(&self) -> State {
         let books = self.books();
+        let now = Instant::now();
         let ages = || {
-            books
-                .working
-                .values()
-                .map(|begun| begun.elapsed().as_secs_f64())
+            let begun = books.working.values();
+            begun.map(|begun| now.saturating_duration_since(*begun).as_secs_f64())
         };
         State {
             depth: books.waiting.len(),
@@ -155,6 +156,79 @@ impl QueueSeries {
             "The longest work under way",
             self.longest.clone(),
         );
+    }
+}
+
+impl Metrics {
+    /// Something woke an object of this controller.
+    pub fn woken(&self, controller: &'static str, key: Key) {
+        if self
+            .queue_of(controller)
+            .is_some_and(|queue| queue.added(key))
+        {
+            self.queue.adds.get_or_create(&labels_of(controller)).inc();
+        }
+    }
+
+    /// Work on the object begins; it ends when the answer is dropped.
+    #[must_use]
+    pub fn working(self: &Arc<Self>, controller: &'static str, key: Key) -> Working {
+        let labels = labels_of(controller);
+        let waited = self
+            .queue_of(controller)
+            .and_then(|queue| queue.begun(&key));
+        match waited {
+            Some(seconds) => self.queue.waited.get_or_create(&labels).observe(seconds),
+            // The timer's wakes are seen only now.
+            None => {
+                self.queue.adds.get_or_create(&labels).inc();
+            }
+        }
+        Working {
+            metrics: Arc::clone(self),
+            controller,
+            key,
+        }
+    }
+
+    /// Sets the gauges of the queues; counted anew for each scrape.
+    pub fn queues(&self) {
+        for (controller, queue) in &self.queues {
+            let (labels, state) = (labels_of(controller), queue.state());
+            let depth = i64::try_from(state.depth).unwrap_or(i64::MAX);
+            self.queue.depth.get_or_create(&labels).set(depth);
+            let (unfinished, longest) = (state.unfinished, state.longest);
+            self.queue.unfinished.get_or_create(&labels).set(unfinished);
+            self.queue.longest.get_or_create(&labels).set(longest);
+        }
+    }
+
+    fn queue_of(&self, controller: &str) -> Option<&Queue> {
+        let mut queues = self.queues.iter();
+        queues
+            .find(|(name, _)| *name == controller)
+            .map(|(_, queue)| &**queue)
+    }
+}
+
+/// An object that is being worked on.
+pub struct Working {
+    metrics: Arc<Metrics>,
+    controller: &'static str,
+    key: Key,
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        if let Some(queue) = self.metrics.queue_of(self.controller) {
+            let labels = labels_of(self.controller);
+            let took = queue.ended(&self.key);
+            self.metrics
+                .queue
+                .worked
+                .get_or_create(&labels)
+                .observe(took);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -12,6 +13,8 @@ use http::{Method, Request, Response};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use http_body_util::combinators::MapFrame;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::registry::Registry;
 use tower::{Layer, Service};
 
 use super::Metrics;
@@ -103,6 +106,53 @@ where
             }))
         }
         .boxed()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct RequestLabels {
+    code: String,
+    method: &'static str,
+    host: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct KindLabels {
+    kind: &'static str,
+}
+
+impl Metrics {
+    pub(super) fn register_requests(&self, r: &mut Registry) {
+        r.register(
+            "rest_client_requests",
+            "Requests to the Kubernetes API by status code, method and host",
+            self.requests.clone(),
+        );
+        r.register(
+            "tenantry_watch_last_event_timestamp_seconds",
+            "When the watch of a kind last began or brought something, Unix time",
+            self.watch_events.clone(),
+        );
+    }
+
+    /// The Kubernetes API answered, or did not (`code` is `None`).
+    fn requested(&self, method: &'static str, host: &str, code: Option<u16>) {
+        // As client-go says it.
+        let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+        let labels = RequestLabels {
+            code,
+            method,
+            host: host.to_owned(),
+        };
+        self.requests.get_or_create(&labels).inc();
+    }
+
+    /// The watch of a kind began or brought something.
+    fn watch_event(&self, kind: &'static str) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        self.watch_events
+            .get_or_create(&KindLabels { kind })
+            .set(now.map_or(0.0, |now| now.as_secs_f64()));
     }
 }
 

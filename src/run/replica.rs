@@ -10,7 +10,8 @@ use futures::future::BoxFuture;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
-use super::{API_DEADLINE, RunError};
+use super::RunError;
+use crate::adapters::kubernetes::DEADLINE;
 use crate::adapters::kubernetes::events::Events;
 use crate::adapters::kubernetes::lease::ClusterLease;
 use crate::adapters::serving::SelfSigned;
@@ -21,19 +22,29 @@ use crate::serving::{self, SelfSignedPair};
 /// Follows the serving pair until the token is cancelled.
 pub(super) type Upkeep = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
 
+/// The serving pair of the files, unless the process makes it. It needs no cluster, so a wrong file is told first.
+pub(super) fn serving_files(
+    options: &RunOptions,
+) -> Result<Option<Arc<certs::CertStore>>, RunError> {
+    if options.self_signed.self_signed {
+        return Ok(None);
+    }
+    let pair = certs::PairFiles {
+        certificate: options.serving.tls_cert_file.clone().unwrap_or_default(),
+        key: options.serving.tls_key_file.clone().unwrap_or_default(),
+    };
+    Ok(Some(Arc::new(certs::CertStore::load(pair)?)))
+}
+
 /// The serving pair, whether it is trusted if that is ours to arrange, and its upkeep.
 pub(super) async fn serving(
     options: &RunOptions,
+    files: Option<Arc<certs::CertStore>>,
     client: &Client,
     namespace: &str,
 ) -> Result<(Arc<certs::CertStore>, Option<Arc<AtomicBool>>, Upkeep), RunError> {
     let events = Events::new(client.clone());
-    if !options.self_signed.self_signed {
-        let pair = certs::PairFiles {
-            certificate: options.serving.tls_cert_file.clone().unwrap_or_default(),
-            key: options.serving.tls_key_file.clone().unwrap_or_default(),
-        };
-        let store = Arc::new(certs::CertStore::load(pair)?);
+    if let Some(store) = files {
         let followed = Arc::clone(&store);
         let interval = options.serving.tls_reload_interval;
         let upkeep = move |stop| serving::follow_files(followed, events, interval, stop).boxed();
@@ -63,7 +74,7 @@ pub(super) async fn serving(
             options.webhook_configuration.as_deref(),
         ),
         wishes,
-        API_DEADLINE,
+        DEADLINE,
     );
     let pair = SelfSignedPair::begin(kept, events).await?;
     let (store, trusted) = (Arc::clone(&pair.store), Arc::clone(&pair.trusted));

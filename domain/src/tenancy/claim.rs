@@ -77,6 +77,13 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// True if its Tenant is to be asked for, should it be out of sight: a row of this cluster that nobody marked yet (T4). Those
+    /// that were retained long ago are not asked for again.
+    #[must_use]
+    pub fn may_be_left_behind(&self, cluster: &Uid) -> bool {
+        self.state == ClaimState::Managed && self.cluster_uid == *cluster
+    }
+
     /// What proofs of ownership compare with.
     #[must_use]
     pub fn recorded(&self) -> Recorded<'_> {

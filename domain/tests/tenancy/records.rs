@@ -112,6 +112,17 @@ fn another() -> Living {
 }
 
 #[test]
+fn t4_only_a_managed_row_of_this_cluster_is_asked_for() {
+    let (here, there) = (Uid::new("cluster"), Uid::new("another"));
+    let in_state = |state| Claim { state, ..claim() };
+    assert!(in_state(ClaimState::Managed).may_be_left_behind(&here));
+    assert!(!in_state(ClaimState::Managed).may_be_left_behind(&there));
+    for state in [ClaimState::Unmanaged, ClaimState::Deleting] {
+        assert!(!in_state(state).may_be_left_behind(&here), "{state:?}");
+    }
+}
+
+#[test]
 fn t4_only_a_row_that_no_tenant_uses_is_released() {
     let (claim, server) = (claim(), server());
     assert!(release(&claim, &Living::Gone, &server).is_ok());

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use domain::tenancy::failure::Failure;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
@@ -48,7 +47,6 @@ impl ClusterLease {
     }
 }
 
-#[async_trait]
 impl Leases for ClusterLease {
     async fn read(&self) -> Result<Option<Held>, Failure> {
         let get = self.api.get_opt(&self.name);

@@ -31,6 +31,8 @@ use super::postgres::AdminCredential;
 pub const FINALIZER: &str = "database.ddupan.top/finalizer";
 /// Who our writes are attributed to.
 pub const FIELD_MANAGER: &str = "tenantry";
+/// No call to the API server may take longer.
+pub const DEADLINE: Duration = Duration::from_secs(10);
 const TENANTS: &str = "postgresqltenants";
 const INSTANCES: &str = "postgresqlinstances";
 /// Objects a page when a list is read.

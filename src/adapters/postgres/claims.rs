@@ -11,7 +11,7 @@ use domain::tenancy::names::Uid;
 use domain::tenancy::tenant::DeletionPolicy;
 use tokio_postgres::error::SqlState;
 
-use super::ownership::{lock_row, own_role, present_database, present_role};
+use super::ownership::{lock_row, lock_row_if_there, own_role, present_database, present_role};
 use super::registry::{COLUMNS, claim_of, registry_missing};
 use super::sqlstate::Problem;
 use super::statement::{Statements as _, begin, commit};
@@ -210,16 +210,9 @@ impl Work for ReleaseClaim<'_> {
     async fn run(&self, session: Session<'_>) -> Result<(), Problem> {
         let tenant = self.0.tenant_uid.as_str();
         let transaction = begin(session.client, &self.name()).await?;
-        let there = "SELECT FROM tenantry.claim WHERE tenant_uid = $1";
-        if transaction
-            .maybe(&self.name(), there, &[&tenant])
-            .await
-            .map_err(registry_missing)?
-            .is_none()
-        {
+        let Some(recorded) = lock_row_if_there(&transaction, self.0).await? else {
             return Ok(());
-        }
-        let recorded = lock_row(&transaction, self.0).await?;
+        };
         match own_role(&transaction, self.0, recorded).await {
             Ok(Some(_)) => {
                 let text = format!("{}: role {} is still there", self.name(), self.0.role);

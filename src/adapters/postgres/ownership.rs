@@ -56,6 +56,22 @@ pub(super) struct LiveDatabase {
     pub(super) public_access: bool,
 }
 
+/// As [`lock_row`]; `None` if no row has the claim's Tenant any more.
+pub(super) async fn lock_row_if_there(
+    client: &impl Statements,
+    claim: &Claim,
+) -> Result<Option<Recorded>, Problem> {
+    let there = "SELECT FROM tenantry.claim WHERE tenant_uid = $1";
+    let found = client
+        .maybe(STEP, there, &[&claim.tenant_uid.as_str()])
+        .await
+        .map_err(registry_missing)?;
+    match found {
+        None => Ok(None),
+        Some(_) => lock_row(client, claim).await.map(Some),
+    }
+}
+
 /// Locks the claim's row until the transaction ends.
 pub(super) async fn lock_row(client: &impl Statements, claim: &Claim) -> Result<Recorded, Problem> {
     let (tenant, cluster) = (claim.tenant_uid.as_str(), claim.cluster_uid.as_str());

@@ -10,7 +10,7 @@ use domain::tenancy::names::Uid;
 use super::observe::{
     CONNECTABLE, IS_MEMBER, PUBLIC_ACCESS, ROLE_FACTS, check_version, server_facts,
 };
-use super::ownership::{lock_row, own_role, present_database, present_role};
+use super::ownership::{lock_row, lock_row_if_there, own_role, present_database, present_role};
 use super::registry::{COLUMNS, claim_of, registry_missing};
 use super::sql;
 use super::sqlstate::Problem;
@@ -73,16 +73,9 @@ impl Work for ForgetClaim<'_> {
     async fn run(&self, session: Session<'_>) -> Result<(), Problem> {
         let tenant = self.0.tenant_uid.as_str();
         let transaction = begin(session.client, &self.name()).await?;
-        let there = "SELECT FROM tenantry.claim WHERE tenant_uid = $1";
-        if transaction
-            .maybe(&self.name(), there, &[&tenant])
-            .await
-            .map_err(registry_missing)?
-            .is_none()
-        {
+        let Some(recorded) = lock_row_if_there(&transaction, self.0).await? else {
             return Ok(());
-        }
-        let recorded = lock_row(&transaction, self.0).await?;
+        };
         // Another role of that name would mean that the row no longer says what is there.
         own_role(&transaction, self.0, recorded).await?;
         let delete = "DELETE FROM tenantry.claim WHERE tenant_uid = $1";

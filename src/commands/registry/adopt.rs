@@ -11,7 +11,8 @@ use domain::tenancy::tenant::TenantDefinition;
 
 use super::RegistryError;
 use super::confirm::confirm;
-use super::connect::{API_DEADLINE, Record, Registry, openbao, split};
+use super::connect::{Record, Registry, openbao, split};
+use crate::adapters::kubernetes::DEADLINE;
 use crate::adapters::openbao::{Entry, OpenBao};
 use crate::adapters::projection::Projections;
 use crate::cli::AdoptOptions;
@@ -109,7 +110,7 @@ async fn carry_out(
             .await
             .map_err(RegistryError::OpenBao)?;
     }
-    let projections = Projections::new(registry.client.clone(), API_DEADLINE);
+    let projections = Projections::new(registry.client.clone(), DEADLINE);
     let name = derived_secret_name(&registry.instance.name, &claim.name);
     projections
         .hand_over(

@@ -3,7 +3,6 @@
 //! Decides how a row and its Tenant are looked up. It writes nothing.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use domain::tenancy::capability::TargetBinding;
 use domain::tenancy::claim::Claim;
@@ -15,14 +14,11 @@ use domain::tenancy::registration::{InstanceDefinition, InstanceIdentity};
 use kube::{Client, ResourceExt};
 
 use super::RegistryError;
-use crate::adapters::kubernetes::Cluster;
+use crate::adapters::kubernetes::{Cluster, DEADLINE};
 use crate::adapters::openbao::OpenBao;
 use crate::adapters::postgres::{Postgres, PostgresSettings, ServerTarget};
 use crate::cli::{InstanceOptions, OpenBaoOptions};
 use crate::run::openbao_settings;
-
-/// No call to the API server may take longer.
-pub(super) const API_DEADLINE: Duration = Duration::from_secs(10);
 
 /// A registry that can be read.
 pub(super) struct Registry {
@@ -51,7 +47,7 @@ impl Registry {
             .clone()
             .unwrap_or_else(|| config.default_namespace.clone());
         let client = Client::try_from(config).map_err(RegistryError::Client)?;
-        let cluster = Cluster::new(client.clone(), namespace, API_DEADLINE);
+        let cluster = Cluster::new(client.clone(), namespace, DEADLINE);
         let cluster_uid = cluster.uid().await.map_err(RegistryError::Cluster)?;
         let name = &options.instance;
         let object = cluster

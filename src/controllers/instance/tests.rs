@@ -103,16 +103,7 @@ fn i12_a_look_that_lost_its_pool_is_no_observation_but_a_reason_to_load_again() 
 
 #[tokio::test]
 async fn a_status_that_lost_a_race_is_decided_anew_from_the_object_as_it_is_now() {
-    let objects = Objects::new(&[(INSTANCE, without_status())]);
-    let lost = std::sync::atomic::AtomicBool::new(true);
-    let stage = Stage::new(move |asked| {
-        let first = asked.line.starts_with("PATCH")
-            && lost.swap(false, std::sync::atomic::Ordering::Relaxed);
-        if first {
-            return status(409, "Conflict");
-        }
-        objects.answer(asked)
-    });
+    let stage = Stage::losing_first_write(Objects::new(&[(INSTANCE, without_status())]));
     look(&stage).await;
     assert_eq!(stage.count(&format!("GET {INSTANCE}")), 2);
     let phases = stage.writes();

@@ -72,6 +72,7 @@ pub async fn mark_left_behind(ctx: &Context, instance: &Instance) {
             .claims(&target)
             .await?
             .into_iter()
+            .filter(|claim| claim.may_be_left_behind(&ctx.deployment.cluster_uid))
             .filter(|claim| !cached.contains(claim.tenant_uid.as_str()))
             .map(|claim| Holder { claim, alive: None })
             .collect();

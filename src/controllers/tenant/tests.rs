@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::super::fixture::{Objects, Stage, TENANT, instance, object, status, tenant};
+use super::super::fixture::{Objects, Stage, TENANT, instance, object, tenant};
 use super::*;
 
 async fn look(stage: &Stage) {
@@ -76,20 +76,26 @@ async fn a_tenant_of_an_instance_that_is_not_ready_dials_nothing() {
 
 #[tokio::test]
 async fn an_observation_that_was_stale_is_made_anew_from_the_object_as_it_is_now() {
-    let objects = Objects::new(&[(TENANT, tenant())]);
-    let lost = std::sync::atomic::AtomicBool::new(true);
-    let stage = Stage::new(move |asked| {
-        let first = asked.line.starts_with("PATCH")
-            && lost.swap(false, std::sync::atomic::Ordering::Relaxed);
-        if first {
-            return status(409, "Conflict");
-        }
-        objects.answer(asked)
-    });
+    let stage = Stage::losing_first_write(Objects::new(&[(TENANT, tenant())]));
     look(&stage).await;
     assert_eq!(stage.count(&format!("GET {TENANT}")), 2);
     let reasons: Vec<_> = said(&stage).into_iter().map(|(reason, _)| reason).collect();
     assert_eq!(reasons, ["InstanceNotReady", "InstanceNotReady"]);
+}
+
+#[tokio::test]
+async fn what_was_seen_before_the_object_changed_is_not_believed_after_it() {
+    let mut stage = Stage::losing_first_write(Objects::new(&[(TENANT, tenant())]));
+    stage.cache(instance());
+    look(&stage).await;
+    assert_eq!(stage.count(&format!("GET {TENANT}")), 2);
+    assert_eq!(stage.count(&external_secret()), 2);
+}
+
+/// The question for the Tenant's ExternalSecret.
+fn external_secret() -> String {
+    let name = domain::tenancy::names::derived_secret_name("shared", "app");
+    format!("GET /apis/external-secrets.io/v1/namespaces/team-a/externalsecrets/{name}")
 }
 
 #[tokio::test]
