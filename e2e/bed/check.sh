@@ -33,9 +33,9 @@ each_crate_alone() {
 
 domain_is_pure() {
   local tree
-  tree=$(cargo tree -p tenantry-domain -e normal --prefix none)
+  tree=$(cargo tree -p domain -e normal --prefix none)
   if grep -E '^(tokio|hyper|kube|axum|rustls|reqwest)([- ]|$)' <<<"$tree"; then
-    echo "tenantry-domain must not depend on anything with IO: the lines above"
+    echo "domain must not depend on anything with IO: the lines above"
     return 1
   fi
 }
