@@ -14,3 +14,4 @@ mod installed;
 mod load;
 mod replaced;
 mod scene;
+mod scraped;
