@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use axum_server::accept::{TcpConfigAcceptor, TcpSocketConfig};
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use crds::{PostgreSQLInstance, PostgreSQLTenant};
 use domain::tenancy::endpoint::AddressPolicy;
 use domain::tenancy::failure::Failure;
@@ -246,14 +248,20 @@ fn https(
     let bind = |source| RunError::Bind { address, source };
     let listener = std::net::TcpListener::bind(address).map_err(bind)?;
     listener.set_nonblocking(true).map_err(bind)?;
-    let config = axum_server::tls_rustls::RustlsConfig::from_config(tls);
-    let mut server = axum_server::from_tcp_rustls(listener, config)
+    let mut server = axum_server::from_tcp(listener)
         .map_err(bind)?
+        .acceptor(acceptor(tls))
         .handle(handle)
         .first_request_timeout(FIRST_REQUEST);
     server.http_builder().http1().header_read_timeout(HEADERS);
     tracing::info!(%address, "serving");
     Ok(server.serve(app.into_make_service()))
+}
+
+/// TLS over sockets that send at once: an answer that waits for the peer's delayed acknowledgement is 40 ms late.
+fn acceptor(tls: Arc<rustls::ServerConfig>) -> RustlsAcceptor<TcpConfigAcceptor> {
+    let at_once = TcpConfigAcceptor::new(TcpSocketConfig::new().nodelay(true));
+    RustlsAcceptor::new(RustlsConfig::from_config(tls)).acceptor(at_once)
 }
 
 /// Everything that is built at start.

@@ -9,6 +9,8 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::header;
 use axum::routing::post;
+use axum_server::accept::{TcpConfigAcceptor, TcpSocketConfig};
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 
 use crate::admission::PATH;
 
@@ -25,8 +27,10 @@ pub async fn serve(certificate: PathBuf, key: PathBuf, port: u16) -> Result<()> 
     );
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     listener.set_nonblocking(true)?;
-    let config = axum_server::tls_rustls::RustlsConfig::from_config(tls);
-    axum_server::from_tcp_rustls(listener, config)?
+    let at_once = TcpConfigAcceptor::new(TcpSocketConfig::new().nodelay(true));
+    let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(tls)).acceptor(at_once);
+    axum_server::from_tcp(listener)?
+        .acceptor(acceptor)
         .serve(app.into_make_service())
         .await?;
     Ok(())
