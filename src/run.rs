@@ -1,6 +1,7 @@
 //! `tenantry run`: builds every part, starts them, and stops them in order. The only composition root.
 //!
-//! Order of a stop: not ready → no new rounds, those under way end → the lease is given back → requests end → exit. It decides nothing else.
+//! Order of a stop: not ready → no new rounds, those under way end → the lease is given back → requests are taken until the delay is
+//! over, and end → exit. It decides nothing else.
 
 mod replica;
 mod server;
@@ -17,6 +18,7 @@ use domain::tenancy::tenant::SecretLayout;
 use kube::client::ClientBuilder;
 use kube::runtime::reflector;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::replica::{Upkeep, election, serving, serving_files};
@@ -166,6 +168,7 @@ async fn serve(options: RunOptions) -> Result<(), RunError> {
     };
     stopping.store(true, Ordering::Relaxed);
     stop.cancel();
+    let told = Instant::now();
     if ended.is_ok() && tokio::time::timeout(grace, &mut loops).await.is_err() {
         tracing::warn!("rounds were still under way at the end of the grace time");
     }
@@ -175,6 +178,9 @@ async fn serve(options: RunOptions) -> Result<(), RunError> {
     if !election.is_finished() {
         // It has a deadline of its own, and nothing to say that it did not log.
         let _released = election.await;
+    }
+    if ended.is_ok() {
+        tokio::time::sleep_until(told + options.serving.shutdown_delay).await;
     }
     server::close(&handle).await;
     ended

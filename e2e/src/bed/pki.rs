@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose, SanType,
+    Issuer, KeyPair, KeyUsagePurpose, SanType, date_time_ymd,
 };
 
 use super::address;
@@ -79,6 +79,17 @@ impl Authority {
 
     /// A serving certificate `pki/NAME.crt` for the bed's addresses and the given DNS names.
     pub fn serving(&self, name: &str, dns_names: &[&str]) -> Result<Certificate> {
+        self.issue(name, &self.server(name, dns_names)?)
+    }
+
+    /// As [`Authority::serving`], but its time was over long ago.
+    pub fn expired(&self, name: &str) -> Result<Certificate> {
+        let mut params = self.server(name, &[])?;
+        params.not_after = date_time_ymd(2001, 1, 1);
+        self.issue(name, &params)
+    }
+
+    fn server(&self, name: &str, dns_names: &[&str]) -> Result<CertificateParams> {
         let mut params = CertificateParams::new(
             dns_names
                 .iter()
@@ -93,6 +104,10 @@ impl Authority {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
+        Ok(params)
+    }
+
+    fn issue(&self, name: &str, params: &CertificateParams) -> Result<Certificate> {
         let key = KeyPair::generate()?;
         let files = Certificate::of(&self.run, name);
         std::fs::write(

@@ -384,13 +384,14 @@ impl Drop for Tenantry {
     }
 }
 
-/// An HTTP client of one connection a request that trusts these authorities alone.
+/// An HTTP client of one connection a request that trusts these authorities alone, and shows whom it met.
 pub fn trusting(authorities: &[u8]) -> Result<reqwest::Client> {
     crate::bed::install_crypto_provider();
     let authorities = reqwest::Certificate::from_pem_bundle(authorities)?;
     Ok(reqwest::Client::builder()
         .tls_certs_only(authorities)
         .pool_max_idle_per_host(0)
+        .tls_info(true)
         .timeout(Duration::from_secs(30))
         .build()?)
 }

@@ -4,10 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use e2e::world::tenancy::World;
+use anyhow::ensure;
+use e2e::world::tenancy::{API_VERSION, World};
 use e2e::world::tenantry::{Tenantry, trusting};
 use kube::api::{Api, DynamicObject, PostParams};
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
+use webhook::Route;
+
+use super::service::Service;
 
 /// Load that runs until it is asked for its result.
 pub struct Load {
@@ -41,17 +46,22 @@ impl Load {
         Self { stop, done, task }
     }
 
-    /// TLS to one process, trusting one authority.
-    pub fn trusting(process: &Tenantry, authority: &[u8]) -> Self {
-        let (client, url) = (
-            trusting(authority).unwrap(),
-            format!("{}/livez", process.url),
-        );
+    /// Reviews of new Tenants, in turn one to allow and one to deny, each to the next endpoint of a Service. An answer other than that is a
+    /// failure.
+    pub fn reviews(service: &Service, authority: &[u8]) -> Self {
+        let (client, service) = (trusting(authority).unwrap(), service.clone());
+        let numbers = AtomicU64::new(0);
         Self::of(move || {
-            let request = client.get(&url).send();
+            let number = numbers.fetch_add(1, Ordering::Relaxed);
+            let url = format!("{}{}", service.next(), Route::Tenant.path());
+            let request = client
+                .post(url)
+                .header("content-type", "application/json")
+                .body(review(number).to_string())
+                .send();
             async move {
-                request.await?.error_for_status()?;
-                Ok(())
+                let answer = request.await?.error_for_status()?;
+                judged_right(number, &serde_json::from_slice(&answer.bytes().await?)?)
             }
         })
     }
@@ -106,4 +116,44 @@ impl Load {
         assert!(failures.is_empty(), "of {done}: {failures:?}");
         assert!(done >= least, "{done} requests are too few");
     }
+}
+
+fn is_to_be_allowed(number: u64) -> bool {
+    number.is_multiple_of(2)
+}
+
+/// What the API server asks about a new Tenant.
+fn review(number: u64) -> Value {
+    let database = if is_to_be_allowed(number) {
+        "shop"
+    } else {
+        "template1"
+    };
+    let kind = json!({"group": "database.ddupan.top", "version": "v1alpha1", "kind": Route::Tenant.kind()});
+    json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": number.to_string(), "kind": kind, "operation": "CREATE", "name": "shop", "namespace": "team",
+            "resource": {"group": "database.ddupan.top", "version": "v1alpha1", "resource": Route::Tenant.resource()},
+            "userInfo": {"username": "jane"}, "dryRun": false, "oldObject": null,
+            "object": {
+                "apiVersion": API_VERSION, "kind": Route::Tenant.kind(),
+                "metadata": {"name": "shop", "namespace": "team"},
+                "spec": {"instanceRef": "main", "database": database},
+            },
+        },
+    })
+}
+
+fn judged_right(number: u64, answer: &Value) -> anyhow::Result<()> {
+    let response = &answer["response"];
+    let uid = response["uid"].as_str().unwrap_or_default();
+    ensure!(uid == number.to_string(), "{answer}");
+    ensure!(response["allowed"] == is_to_be_allowed(number), "{answer}");
+    let says = response["status"]["message"].as_str().unwrap_or_default();
+    ensure!(
+        is_to_be_allowed(number) || says.contains("spec.database"),
+        "{answer}"
+    );
+    Ok(())
 }
