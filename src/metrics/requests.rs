@@ -3,6 +3,7 @@
 //! A layer around the client; it changes neither request nor answer. Labels are closed lists and this process's own API server.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,6 +15,9 @@ use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use http_body_util::combinators::MapFrame;
 use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tower::{Layer, Service};
 
@@ -110,19 +114,26 @@ where
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct RequestLabels {
+struct RequestLabels {
     code: String,
     method: &'static str,
     host: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct KindLabels {
+struct KindLabels {
     kind: &'static str,
 }
 
-impl Metrics {
-    pub(super) fn register_requests(&self, r: &mut Registry) {
+/// The series of the Kubernetes client.
+#[derive(Default)]
+pub(super) struct RequestSeries {
+    requests: Family<RequestLabels, Counter>,
+    watch_events: Family<KindLabels, Gauge<f64, AtomicU64>>,
+}
+
+impl RequestSeries {
+    pub(super) fn register(&self, r: &mut Registry) {
         r.register(
             "rest_client_requests",
             "Requests to the Kubernetes API by status code, method and host",
@@ -134,7 +145,9 @@ impl Metrics {
             self.watch_events.clone(),
         );
     }
+}
 
+impl Metrics {
     /// The Kubernetes API answered, or did not (`code` is `None`).
     fn requested(&self, method: &'static str, host: &str, code: Option<u16>) {
         // As client-go says it.
@@ -144,13 +157,14 @@ impl Metrics {
             method,
             host: host.to_owned(),
         };
-        self.requests.get_or_create(&labels).inc();
+        self.requests.requests.get_or_create(&labels).inc();
     }
 
     /// The watch of a kind began or brought something.
     fn watch_event(&self, kind: &'static str) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        self.watch_events
+        self.requests
+            .watch_events
             .get_or_create(&KindLabels { kind })
             .set(now.map_or(0.0, |now| now.as_secs_f64()));
     }
