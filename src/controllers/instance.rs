@@ -60,9 +60,9 @@ pub async fn reconcile(
         ctx: &ctx,
         versions: Vec::new(),
     };
-    let ending = super::caught(CONTROLLER, run.converge(name)).await;
+    let ending = super::caught(&ctx.metrics, CONTROLLER, run.converge(name)).await;
     counted.ended(ending);
-    let Ending::Pause(retry) = ending else {
+    let Some(retry) = ending.retry() else {
         forget_uid(&ctx, &uid);
         return Ok(Action::await_change());
     };
@@ -159,7 +159,7 @@ impl Run<'_> {
                         ..object.snapshot()
                     };
                     self.save(object, &snapshot).await?;
-                    return Err(Reason::InvalidSpec.retry().into());
+                    return Err(Stop::End(Ending::Terminal));
                 }
             };
         let instance = Instance::reconstitute(

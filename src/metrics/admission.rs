@@ -6,7 +6,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use webhook::{Decision, Decisions, Route};
+use webhook::{Decision, Decisions, Outcome, Route};
 
 use super::Metrics;
 
@@ -32,12 +32,18 @@ struct DecisionLabels {
     decision: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CauseLabels {
+    cause: &'static str,
+}
+
 /// The series of both webhooks.
 pub(super) struct AdmissionSeries {
     requests: Family<WebhookLabels, Counter>,
     latency: Family<RouteLabels, Histogram>,
     in_flight: Gauge,
     decisions: Family<DecisionLabels, Counter>,
+    unread: Family<CauseLabels, Counter>,
 }
 
 impl Default for AdmissionSeries {
@@ -47,6 +53,7 @@ impl Default for AdmissionSeries {
             latency: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             in_flight: Gauge::default(),
             decisions: Family::default(),
+            unread: Family::default(),
         }
     }
 }
@@ -73,6 +80,11 @@ impl AdmissionSeries {
             "Admission decisions",
             self.decisions.clone(),
         );
+        r.register(
+            "tenantry_admission_rejected_before_decode",
+            "Admission requests that were refused before anything of the review was read",
+            self.unread.clone(),
+        );
     }
 }
 
@@ -97,6 +109,14 @@ impl Decisions for Metrics {
                 webhook: route.path(),
             })
             .observe(decision.took.as_secs_f64());
+        if let Outcome::Refused {
+            before_decode: Some(cause),
+            ..
+        } = decision.outcome
+        {
+            let labels = CauseLabels { cause };
+            self.admission.unread.get_or_create(&labels).inc();
+        }
         let verdict = if decision.allowed() {
             "allowed"
         } else {
@@ -108,5 +128,43 @@ impl Decisions for Metrics {
             decision: verdict,
         };
         self.admission.decisions.get_or_create(&labels).inc();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::time::Duration;
+
+    use axum::http::StatusCode;
+    use webhook::Operation;
+
+    use super::*;
+    use crate::metrics::Format;
+
+    #[test]
+    fn only_what_was_refused_before_it_was_read_counts_as_such() {
+        let metrics = Metrics::new();
+        for before_decode in [Some("too_large"), None] {
+            metrics.begun(Route::Tenant);
+            metrics.decided(&Decision {
+                route: Route::Tenant,
+                operation: Operation::Unknown,
+                outcome: Outcome::Refused {
+                    status: StatusCode::PAYLOAD_TOO_LARGE,
+                    before_decode,
+                },
+                took: Duration::from_millis(1),
+            });
+        }
+        let scrape = metrics.encode(Format::Prometheus).unwrap();
+        let unread = scrape
+            .lines()
+            .filter(|line| line.starts_with("tenantry_admission_rejected_before_decode_total"));
+        assert_eq!(
+            unread.collect::<Vec<_>>(),
+            ["tenantry_admission_rejected_before_decode_total{cause=\"too_large\"} 1"]
+        );
     }
 }

@@ -30,6 +30,8 @@ pub enum ReconcileResult {
     Success,
     /// A known failure; retried.
     Error,
+    /// A failure that only another spec helps; controller-runtime counts it as an error too, and does not retry it.
+    Terminal,
     /// Looked at again at a known time.
     RequeueAfter,
 }
@@ -38,7 +40,7 @@ impl ReconcileResult {
     fn as_str(self) -> &'static str {
         match self {
             Self::Success => "success",
-            Self::Error => "error",
+            Self::Error | Self::Terminal => "error",
             Self::RequeueAfter => "requeue_after",
         }
     }
@@ -48,6 +50,8 @@ impl ReconcileResult {
 pub(super) struct ReconcileSeries {
     ended: Family<ResultLabels, Counter>,
     errors: Family<ControllerLabels, Counter>,
+    terminal: Family<ControllerLabels, Counter>,
+    panics: Family<ControllerLabels, Counter>,
     time: Family<ControllerLabels, Histogram>,
     active: Family<ControllerLabels, Gauge>,
     most: Family<ControllerLabels, Gauge>,
@@ -58,6 +62,8 @@ impl Default for ReconcileSeries {
         Self {
             ended: Family::default(),
             errors: Family::default(),
+            terminal: Family::default(),
+            panics: Family::default(),
             time: Family::new_with_constructor(|| Histogram::new(super::RECONCILE_BUCKETS)),
             active: Family::default(),
             most: Family::default(),
@@ -78,6 +84,16 @@ impl ReconcileSeries {
             self.errors.clone(),
         );
         r.register(
+            "controller_runtime_terminal_reconcile_errors",
+            "Failed reconciliations that only another spec helps, per controller",
+            self.terminal.clone(),
+        );
+        r.register(
+            "controller_runtime_reconcile_panics",
+            "Reconciliations that panicked, per controller",
+            self.panics.clone(),
+        );
+        r.register(
             "controller_runtime_reconcile_time_seconds",
             "Length of a reconciliation",
             self.time.clone(),
@@ -96,12 +112,20 @@ impl ReconcileSeries {
 }
 
 impl Metrics {
-    /// How many reconciliations a controller may run at once.
+    /// How many reconciliations a controller may run at once. Its counters of errors begin at 0, so that the first one is seen to
+    /// be one more.
     pub fn workers(&self, controller: &'static str, most: u16) {
-        self.reconciles
-            .most
-            .get_or_create(&ControllerLabels { controller })
-            .set(i64::from(most));
+        let (series, labels) = (&self.reconciles, ControllerLabels { controller });
+        series.most.get_or_create(&labels).set(i64::from(most));
+        for counter in [&series.errors, &series.terminal, &series.panics] {
+            drop(counter.get_or_create(&labels));
+        }
+    }
+
+    /// A reconciliation panicked; it ends as an error beside.
+    pub fn reconcile_panicked(&self, controller: &'static str) {
+        let labels = ControllerLabels { controller };
+        self.reconciles.panics.get_or_create(&labels).inc();
     }
 
     /// A reconciliation began.
@@ -130,10 +154,17 @@ impl Metrics {
             result: result.as_str(),
         };
         series.ended.get_or_create(&ended).inc();
-        if result == ReconcileResult::Error {
-            series.errors.get_or_create(&labels).inc();
-            let labels = labels_of(controller);
-            self.queue.retries.get_or_create(&labels).inc();
+        match result {
+            ReconcileResult::Error => {
+                series.errors.get_or_create(&labels).inc();
+                let labels = labels_of(controller);
+                self.queue.retries.get_or_create(&labels).inc();
+            }
+            ReconcileResult::Terminal => {
+                series.errors.get_or_create(&labels).inc();
+                series.terminal.get_or_create(&labels).inc();
+            }
+            ReconcileResult::Success | ReconcileResult::RequeueAfter => {}
         }
     }
 }

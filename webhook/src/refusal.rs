@@ -55,6 +55,23 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    /// Why nothing of the review was read, as a metric label; `None` if it was, or may have been.
+    #[must_use]
+    pub fn before_decode(&self) -> Option<&'static str> {
+        match self {
+            Self::MediaType => Some("media_type"),
+            Self::Encoding => Some("encoding"),
+            Self::TooLarge => Some("too_large"),
+            Self::Busy => Some("busy"),
+            Self::Slow => Some("slow"),
+            Self::Interrupted => Some("interrupted"),
+            Self::NotAReview(_) => Some("not_a_review"),
+            Self::Late | Self::Panicked => None,
+        }
+    }
+}
+
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let busy = self == Self::Busy;

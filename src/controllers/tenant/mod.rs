@@ -69,9 +69,9 @@ pub async fn reconcile(
         seen: None,
         projection_version: None,
     };
-    let ending = super::caught(CONTROLLER, run.converge(namespace, name)).await;
+    let ending = super::caught(&ctx.metrics, CONTROLLER, run.converge(namespace, name)).await;
     counted.ended(ending);
-    let Ending::Pause(retry) = ending else {
+    let Some(retry) = ending.retry() else {
         departed::forget_uid(&ctx, &uid);
         return Ok(Action::await_change());
     };
@@ -170,7 +170,8 @@ impl Run<'_> {
                         .notice(&subject.identity().uid, &about, &text)
                         .await;
                 }
-                Err(Stop::End(Ending::Pause(retry)))
+                let ready = subject.saved().ready.as_ref();
+                Err(Stop::End(Ending::rest(retry, ready)))
             }
             Step::Effect(effect) if self.done.as_ref() == Some(&effect) => {
                 let text = format!(
@@ -232,7 +233,8 @@ impl Run<'_> {
                         .notice(&subject.identity().uid, &object.object_ref(&()), &text)
                         .await;
                 }
-                Err(Stop::End(Ending::Pause(retry)))
+                let ready = subject.saved().ready.as_ref();
+                Err(Stop::End(Ending::rest(retry, ready)))
             }
             // A failure is never answered by another effect.
             Step::Effect(_) => Err(Stop::End(Ending::Pause(Retry::Backoff))),
@@ -281,7 +283,7 @@ impl Run<'_> {
         }
         match then {
             Then::Continue => Ok(saved),
-            Then::Rest(retry) => Err(Stop::End(Ending::Pause(retry))),
+            Then::Rest(retry) => Err(Stop::End(Ending::rest(retry, status.ready.as_ref()))),
         }
     }
 }
