@@ -32,6 +32,7 @@ use crate::cli::{self, OpenBaoAuth, OpenBaoOptions, RunOptions};
 use crate::controllers::backoff::Backoff;
 use crate::controllers::context::{Context, Deployment};
 use crate::controllers::credentials::Credentials;
+use crate::controllers::phases::Phases;
 use crate::controllers::settled::Settled;
 use crate::controllers::{instance, tenant};
 use crate::heartbeat::Heartbeat;
@@ -260,6 +261,7 @@ impl Parts {
             view: Arc::new(View::new(tenant_reader.clone(), instance_reader.clone())),
             credentials: Credentials::default(),
             backoff: Backoff::new(options.loops.resync_interval),
+            phases: Phases::default(),
             settled: Arc::clone(&settled),
             instances_to_check,
             stop: CancellationToken::new(),

@@ -8,6 +8,7 @@ pub mod credentials;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod instance;
+pub mod phases;
 pub mod settled;
 pub mod tenant;
 

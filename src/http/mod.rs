@@ -95,13 +95,13 @@ async fn metrics(State(health): State<Health>, headers: HeaderMap) -> Response {
     let (tenants, instances) = health.view.counts();
     health.metrics.objects(&tenants, &instances);
     let (bad_tenants, bad_instances) = health.view.undecodable();
-    for (controller, count) in [
-        (crate::controllers::tenant::CONTROLLER, bad_tenants),
-        (crate::controllers::instance::CONTROLLER, bad_instances),
+    for (kind, count) in [
+        ("PostgreSQLTenant", bad_tenants),
+        ("PostgreSQLInstance", bad_instances),
     ] {
         health
             .metrics
-            .undecodable(controller, i64::try_from(count).unwrap_or(i64::MAX));
+            .undecodable(kind, i64::try_from(count).unwrap_or(i64::MAX));
     }
     health.metrics.queues();
     if let (Some(lease), leading) = &health.leading {

@@ -1,4 +1,5 @@
-//! Counts the Kubernetes client's requests (`rest_client_requests_total`) and notes when each watch last brought something.
+//! Counts the Kubernetes client's requests (`rest_client_requests_total`) and notes when each watch last brought something, and why one
+//! was begun again.
 //!
 //! A layer around the client; it changes neither request nor answer. Labels are closed lists and this process's own API server.
 
@@ -10,10 +11,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::{Stream, StreamExt};
 use http::{Method, Request, Response};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use http_body_util::combinators::MapFrame;
+use kube::runtime::watcher;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -23,13 +26,33 @@ use tower::{Layer, Service};
 
 use super::Metrics;
 
-/// Kinds that are watched, as URLs name them.
-const WATCHED: [&str; 4] = [
-    "postgresqltenants",
-    "postgresqlinstances",
-    "externalsecrets",
-    "secrets",
-];
+/// A kind that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watched {
+    Tenants,
+    Instances,
+    ExternalSecrets,
+    Secrets,
+}
+
+impl Watched {
+    const ALL: [Self; 4] = [
+        Self::Tenants,
+        Self::Instances,
+        Self::ExternalSecrets,
+        Self::Secrets,
+    ];
+
+    /// As URLs name it.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Tenants => "postgresqltenants",
+            Self::Instances => "postgresqlinstances",
+            Self::ExternalSecrets => "externalsecrets",
+            Self::Secrets => "secrets",
+        }
+    }
+}
 
 /// The layer.
 #[derive(Clone)]
@@ -125,11 +148,18 @@ struct KindLabels {
     kind: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RestartLabels {
+    kind: &'static str,
+    cause: &'static str,
+}
+
 /// The series of the Kubernetes client.
 #[derive(Default)]
 pub(super) struct RequestSeries {
     requests: Family<RequestLabels, Counter>,
     watch_events: Family<KindLabels, Gauge<f64, AtomicU64>>,
+    watch_restarts: Family<RestartLabels, Counter>,
 }
 
 impl RequestSeries {
@@ -143,6 +173,11 @@ impl RequestSeries {
             "tenantry_watch_last_event_timestamp_seconds",
             "When the watch of a kind last began or brought something, Unix time",
             self.watch_events.clone(),
+        );
+        r.register(
+            "tenantry_watch_restarts",
+            "Times that the watch of a kind failed and was begun again; one that the API server ended in time is none",
+            self.watch_restarts.clone(),
         );
     }
 }
@@ -170,6 +205,35 @@ impl Metrics {
     }
 }
 
+impl Metrics {
+    /// The events of a watch; those that are failures are counted, after which the watch is begun again.
+    pub(crate) fn restarts<E>(
+        self: Arc<Self>,
+        kind: Watched,
+        events: impl Stream<Item = watcher::Result<E>>,
+    ) -> impl Stream<Item = watcher::Result<E>> {
+        events.inspect(move |event| {
+            if let Err(error) = event {
+                let (kind, cause) = (kind.as_str(), cause(error));
+                let labels = RestartLabels { kind, cause };
+                self.requests.watch_restarts.get_or_create(&labels).inc();
+            }
+        })
+    }
+}
+
+fn cause(error: &watcher::Error) -> &'static str {
+    match error {
+        watcher::Error::InitialListFailed(_) => "list_failed",
+        watcher::Error::WatchStartFailed(_) => "start_failed",
+        // What was seen last is no longer known there: all of it is listed anew.
+        watcher::Error::WatchError(status) if status.code == 410 => "expired",
+        watcher::Error::WatchError(_) => "error_event",
+        watcher::Error::WatchFailed(_) => "stream_failed",
+        watcher::Error::NoResourceVersion => "no_resource_version",
+    }
+}
+
 fn method(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -188,12 +252,20 @@ fn watched(uri: &http::Uri) -> Option<&'static str> {
         return None;
     }
     let kind = uri.path().rsplit('/').next()?;
-    WATCHED.into_iter().find(|known| *known == kind)
+    Watched::ALL
+        .into_iter()
+        .map(Watched::as_str)
+        .find(|known| *known == kind)
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use kube::core::Status;
+
     use super::*;
+    use crate::metrics::Format;
 
     #[test]
     fn only_watches_of_known_kinds_are_noted() {
@@ -208,5 +280,32 @@ mod tests {
             Some("secrets")
         );
         assert_eq!(kind("/api/v1/pods?watch=true"), None);
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_fails_counts_as_begun_again_and_what_it_brings_does_not() {
+        let metrics = Arc::new(Metrics::new());
+        let gone = Status {
+            code: 410,
+            ..Status::default()
+        };
+        let events = futures::stream::iter([
+            Ok(()),
+            Err(watcher::Error::NoResourceVersion),
+            Err(watcher::Error::WatchError(Box::new(gone))),
+            Err(watcher::Error::WatchError(Box::default())),
+        ]);
+        let passed_on = Arc::clone(&metrics)
+            .restarts(Watched::Tenants, events)
+            .count()
+            .await;
+        assert_eq!(passed_on, 4);
+        let scrape = metrics.encode(Format::Prometheus).unwrap();
+        for cause in ["no_resource_version", "expired", "error_event"] {
+            let line = format!(
+                "tenantry_watch_restarts_total{{kind=\"postgresqltenants\",cause=\"{cause}\"}} 1"
+            );
+            assert!(scrape.contains(&line), "{line}: {scrape}");
+        }
     }
 }

@@ -17,7 +17,7 @@ use domain::tenancy::effect::{TenantEffect, tenant_status_id};
 use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::names::Uid;
 use domain::tenancy::reason::Retry;
-use domain::tenancy::tenant::TenantStatus;
+use domain::tenancy::tenant::{TenantPhase, TenantStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};
@@ -25,6 +25,7 @@ use kube::{Resource, ResourceExt};
 use self::sight::Sight;
 use self::subject::Subject;
 use super::context::Context;
+use super::phases::Saved;
 use super::{Counted, Ending, MOST_ROUNDS};
 use crate::adapters::kubernetes::is_held;
 use crate::effects;
@@ -266,6 +267,14 @@ impl Run<'_> {
                 }
             }
         };
+        let phase = Saved {
+            kind: "PostgreSQLTenant",
+            from: before.phase.as_str(),
+            to: status.phase.as_str(),
+            first: object.status.is_none(),
+            rests: status.phase == TenantPhase::Ready,
+        };
+        ctx.phases.saved(&ctx.metrics, object.meta(), phase);
         if let (Some(ready), Some(uid)) = (&status.ready, object.uid()) {
             tracing::info!(
                 namespace = %object.namespace().unwrap_or_default(), name = %object.name_any(), uid,
