@@ -1,15 +1,18 @@
-//! What is written to the outside. It counts; it decides nothing.
+//! What is behind us: writes to the outside, connections and the OpenBao token. It counts; it decides nothing.
 
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use domain::tenancy::failure::Class;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use super::Metrics;
+use crate::adapters::postgres::Connections;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OutcomeLabels {
@@ -22,8 +25,20 @@ struct EffectLabels {
     effect: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ConnectionLabels {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TokenLabels {
+    auth: &'static str,
+}
+
 /// The series of everything behind us.
 pub(super) struct BackendSeries {
+    connections: Family<ConnectionLabels, Gauge>,
+    token: Family<TokenLabels, Gauge<f64, AtomicU64>>,
     effects: Family<OutcomeLabels, Counter>,
     effect_time: Family<EffectLabels, Histogram>,
 }
@@ -31,6 +46,8 @@ pub(super) struct BackendSeries {
 impl Default for BackendSeries {
     fn default() -> Self {
         Self {
+            connections: Family::default(),
+            token: Family::default(),
             effects: Family::default(),
             effect_time: Family::new_with_constructor(|| Histogram::new(super::RECONCILE_BUCKETS)),
         }
@@ -49,10 +66,46 @@ impl BackendSeries {
             "Length of a write to the outside",
             self.effect_time.clone(),
         );
+        r.register(
+            "tenantry_pg_connections",
+            "Connections to PostgreSQL by state; at_cap: in use, and no further one may be opened to that server",
+            self.connections.clone(),
+        );
+        r.register(
+            "tenantry_bao_token_expiration_timestamp_seconds",
+            "When the present OpenBao token ends, Unix time; absent if it never does or is not known",
+            self.token.clone(),
+        );
     }
 }
 
 impl Metrics {
+    /// Sets the gauge of connections to PostgreSQL.
+    pub fn connections(&self, now: Connections) {
+        let states = [
+            ("idle", now.idle),
+            ("in_use", now.in_use),
+            ("at_cap", now.at_cap),
+        ];
+        for (state, count) in states {
+            self.backends
+                .connections
+                .get_or_create(&ConnectionLabels { state })
+                .set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Sets when the OpenBao token of this kind of login ends, Unix time in seconds.
+    pub fn token(&self, auth: &'static str, ends: Option<f64>) {
+        let labels = TokenLabels { auth };
+        match ends {
+            Some(ends) => {
+                self.backends.token.get_or_create(&labels).set(ends);
+            }
+            None => drop(self.backends.token.remove(&labels)),
+        }
+    }
+
     /// An external write ended; `failed` is its class if it did.
     pub fn effect(&self, effect: &'static str, failed: Option<Class>, elapsed: Duration) {
         let outcome = outcome(failed);

@@ -18,6 +18,7 @@ struct LeaseLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct BuildLabels {
     version: &'static str,
+    revision: &'static str,
 }
 
 /// The series of this replica.
@@ -67,9 +68,14 @@ impl ReplicaSeries {
         build
             .get_or_create(&BuildLabels {
                 version: env!("CARGO_PKG_VERSION"),
+                revision: env!("TENANTRY_REVISION"),
             })
             .set(1);
-        r.register("tenantry_build_info", "Version of this build", build);
+        r.register(
+            "tenantry_build_info",
+            "Version of this build, and the revision that it was built from",
+            build,
+        );
     }
 }
 
@@ -96,5 +102,25 @@ impl Metrics {
             .leader
             .get_or_create(&labels)
             .set(i64::from(leads));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::metrics::Format;
+
+    #[test]
+    fn the_build_names_its_version_and_its_revision() {
+        let scrape = Metrics::new().encode(Format::Prometheus).unwrap();
+        let build = format!(
+            "tenantry_build_info{{version=\"{}\",revision=\"",
+            env!("CARGO_PKG_VERSION")
+        );
+        let line = scrape.lines().find_map(|line| line.strip_prefix(&build));
+        let revision = line.unwrap().strip_suffix("\"} 1").unwrap();
+        assert!(!revision.is_empty());
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn https(
     handle: axum_server::Handle<SocketAddr>,
 ) -> Result<impl Future<Output = std::io::Result<()>> + Send + 'static, RunError> {
     let health = Health {
-        view: Arc::clone(&parts.context.view),
+        context: Arc::clone(&parts.context),
         certificate: Arc::clone(&parts.certificate),
         trusted: parts.trusted.clone(),
         heartbeat: parts.heartbeat.clone(),
@@ -40,7 +40,6 @@ pub(super) fn https(
                 .then(|| options.election.leader_elect_resource_name.clone()),
             parts.leading.clone(),
         ),
-        metrics: Arc::clone(&parts.context.metrics),
         stopping,
     };
     let admission = webhook::Admission {
