@@ -6,7 +6,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use webhook::{Decision, Decisions, Outcome, Route};
+use webhook::{Decision, Decisions, Outcome, Refusal, Route};
 
 use super::Metrics;
 
@@ -85,6 +85,10 @@ impl AdmissionSeries {
             "Admission requests that were refused before anything of the review was read",
             self.unread.clone(),
         );
+        // From 0 on, so that the first one is seen to be one more.
+        for cause in Refusal::CAUSES {
+            drop(self.unread.get_or_create(&CauseLabels { cause }));
+        }
     }
 }
 
@@ -161,7 +165,8 @@ mod tests {
         let scrape = metrics.encode(Format::Prometheus).unwrap();
         let unread = scrape
             .lines()
-            .filter(|line| line.starts_with("tenantry_admission_rejected_before_decode_total"));
+            .filter(|line| line.starts_with("tenantry_admission_rejected_before_decode_total"))
+            .filter(|line| !line.ends_with(" 0"));
         assert_eq!(
             unread.collect::<Vec<_>>(),
             ["tenantry_admission_rejected_before_decode_total{cause=\"too_large\"} 1"]

@@ -212,6 +212,12 @@ impl Metrics {
         kind: Watched,
         events: impl Stream<Item = watcher::Result<E>>,
     ) -> impl Stream<Item = watcher::Result<E>> {
+        // From 0 on, so that the first one is seen to be one more.
+        for cause in CAUSES {
+            let kind = kind.as_str();
+            let labels = RestartLabels { kind, cause };
+            drop(self.requests.watch_restarts.get_or_create(&labels));
+        }
         events.inspect(move |event| {
             if let Err(error) = event {
                 let (kind, cause) = (kind.as_str(), cause(error));
@@ -221,6 +227,16 @@ impl Metrics {
         })
     }
 }
+
+/// Every answer of [`cause`].
+const CAUSES: [&str; 6] = [
+    "list_failed",
+    "start_failed",
+    "expired",
+    "error_event",
+    "stream_failed",
+    "no_resource_version",
+];
 
 fn cause(error: &watcher::Error) -> &'static str {
     match error {
@@ -306,6 +322,7 @@ mod tests {
                 "tenantry_watch_restarts_total{{kind=\"postgresqltenants\",cause=\"{cause}\"}} 1"
             );
             assert!(scrape.contains(&line), "{line}: {scrape}");
+            assert!(CAUSES.contains(&cause), "{cause}");
         }
     }
 }
