@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use e2e::bed::SYSTEM_NAMESPACE;
 
-use crate::load::Load;
+use crate::load;
 use crate::scene::Scene;
 
 #[tokio::test]
@@ -15,7 +15,7 @@ async fn alone_replaced_pods_fail_no_call() {
     scene.ready_tenant("first").await;
     let before = scene.ready_pods().await;
 
-    let load = Load::start(&scene).await;
+    let load = load::applies(&scene).await;
     scene.install(&["podAnnotations.round=second"]).await;
     // The old pods leave after the new ones are ready.
     for pod in &before {
@@ -26,14 +26,14 @@ async fn alone_replaced_pods_fail_no_call() {
             .await;
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let (calls, failures) = load.stop().await;
+    let (calls, failures) = load.end().await.unwrap();
     eprintln!("helm upgrade: {calls} calls, {} failed", failures.len());
     assert!(calls > 100, "{calls}");
     assert_eq!(failures, Vec::<String>::new());
     let after = scene.ready_pods().await;
     assert!(after.iter().all(|pod| !before.contains(pod)), "{after:?}");
 
-    let load = Load::start(&scene).await;
+    let load = load::applies(&scene).await;
     scene
         .kubectl(&["-n", SYSTEM_NAMESPACE, "delete", "pod", &after[0]])
         .await;
@@ -41,7 +41,7 @@ async fn alone_replaced_pods_fail_no_call() {
     scene
         .kubectl(&[&["-n", SYSTEM_NAMESPACE], &ready[..]].concat())
         .await;
-    let (calls, failures) = load.stop().await;
+    let (calls, failures) = load.end().await.unwrap();
     eprintln!("a deleted pod: {calls} calls, {} failed", failures.len());
     assert!(calls > 100, "{calls}");
     assert_eq!(failures, Vec::<String>::new());

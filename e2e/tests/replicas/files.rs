@@ -13,7 +13,7 @@ use e2e::world::tenancy::SOON;
 use e2e::world::tenantry::{Tenantry, TenantryOptions};
 use e2e::{Bed, Options};
 
-use super::load::Load;
+use super::load;
 use super::service::Service;
 
 const SWAPS: u32 = 20;
@@ -31,7 +31,7 @@ async fn alone_a_thousand_admissions_during_twenty_swaps_and_a_rolling_restart_o
     let processes = [&first, &second];
     let service = Service::of(&processes);
     let authority = fs::read(&bed.description().ca_file).unwrap();
-    let load = Load::reviews(&service, &authority);
+    let load = load::reviews(&service, &authority);
 
     let done = Cell::new(0);
     let swaps = async {
@@ -57,7 +57,7 @@ async fn alone_a_thousand_admissions_during_twenty_swaps_and_a_rolling_restart_o
 
     bad_pairs_are_told_and_kept_out(&bed, &mut volume, &processes).await;
     load.further(10).await;
-    load.none_failed(1000).await;
+    load::none_failed(load, 1000).await;
 }
 
 async fn bad_pairs_are_told_and_kept_out(
