@@ -208,7 +208,10 @@ impl Pending {
         let outcome = match &judged.answer {
             Ok(answer) if answer.is_allowed() => Outcome::Allowed,
             Ok(_) => Outcome::Denied,
-            Err(refusal) => Outcome::Refused(refusal.status()),
+            Err(refusal) => Outcome::Refused {
+                status: refusal.status(),
+                before_decode: refusal.before_decode(),
+            },
         };
         let operation = judged
             .subject

@@ -50,6 +50,12 @@ async fn each_request_is_counted_once_with_values_of_a_closed_set() {
         ]
     );
     assert_eq!(decided[1].outcome, Outcome::Denied);
+    let unread = |outcome| match outcome {
+        Outcome::Refused { before_decode, .. } => before_decode,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(unread(decided[2].outcome), Some("not_a_review"));
+    assert_eq!(unread(decided[4].outcome), None, "it was read and panicked");
     assert_eq!(world.ledger.begun.load(Ordering::SeqCst), decided.len());
 }
 
