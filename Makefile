@@ -20,8 +20,18 @@ setup: ## install what the test bed needs (the first time about 13 minutes)
 	@e2e/bed/setup.sh
 
 .PHONY: bed
-bed: setup ## start the test bed, or find it running, and print what to export
-	@$(bed) up
+bed: setup ## start the test bed, or find it running, and print what to export (NODE=1: with a node that runs pods)
+	@if [ -z "$(NODE)" ]; then exec $(bed) up; fi
+	reason=$$(e2e/bed/node.sh possible) || { echo "no node can run here: $$reason" >&2; exit 1; }
+	$(bed) up --node
+
+.PHONY: image
+image: setup ## build the container image into target/image/tenantry.tar
+	@e2e/bed/image.sh
+
+.PHONY: golden
+golden: setup ## write the chart's golden renderings anew
+	@UPDATE_GOLDEN=1 cargo test --quiet -p tenantry-e2e --features tenantry/failpoints --test stories the_chart_renders_its_golden_files
 
 .PHONY: bed-down
 bed-down: ## stop the test bed

@@ -20,6 +20,7 @@ use crate::controllers::settled::Settled;
 use crate::controllers::{instance, tenant};
 use crate::leader::Leading;
 use crate::metrics::queue::Key;
+use crate::metrics::requests::Watched;
 use crate::view::Guarded;
 use crate::watches::{self, InstanceWake};
 
@@ -56,8 +57,10 @@ impl Loop {
             Arc::clone(&self.context.view),
         );
         let listed = view.instances_listed();
+        let metrics = Arc::clone(&self.context.metrics);
         let watched = watches::objects::<PostgreSQLInstance>(
             client.clone(),
+            (Arc::clone(&metrics), Watched::Instances),
             (writer, reader.clone()),
             listed,
             gone,
@@ -70,6 +73,7 @@ impl Loop {
         );
         let secrets = watches::admin_secrets(
             client,
+            metrics,
             self.context.cluster.namespace(),
             Arc::clone(&view),
             Arc::clone(&self.settled),
@@ -140,9 +144,16 @@ impl Loop {
         let listed = view.tenants_listed();
         let trust = &self.context.deployment.trust;
         let rotated = watches::all_tenants(trust, Arc::clone(&view), Arc::clone(&self.settled));
-        let external = watches::external_secrets(client.clone(), view, self.settled);
-        let watched =
-            watches::objects::<PostgreSQLTenant>(client, (writer, reader.clone()), listed, gone);
+        let metrics = Arc::clone(&self.context.metrics);
+        let external =
+            watches::external_secrets(client.clone(), Arc::clone(&metrics), view, self.settled);
+        let watched = watches::objects::<PostgreSQLTenant>(
+            client,
+            (metrics, Watched::Tenants),
+            (writer, reader.clone()),
+            listed,
+            gone,
+        );
         let followed = following(
             watched,
             reader.clone(),

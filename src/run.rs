@@ -1,16 +1,16 @@
 //! `tenantry run`: builds every part, starts them, and stops them in order. The only composition root.
 //!
-//! Order of a stop: not ready → no new rounds, those under way end → the lease is given back → requests end → exit. It decides nothing else.
+//! Order of a stop: not ready → no new rounds, those under way end → the lease is given back → requests are taken until the delay is
+//! over, and end → exit. It decides nothing else.
 
 mod replica;
+mod server;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum_server::accept::{TcpConfigAcceptor, TcpSocketConfig};
-use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use crds::{PostgreSQLInstance, PostgreSQLTenant};
 use domain::tenancy::endpoint::AddressPolicy;
 use domain::tenancy::failure::Failure;
@@ -18,6 +18,7 @@ use domain::tenancy::tenant::SecretLayout;
 use kube::client::ClientBuilder;
 use kube::runtime::reflector;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::replica::{Upkeep, election, serving, serving_files};
@@ -31,10 +32,10 @@ use crate::cli::{self, OpenBaoAuth, OpenBaoOptions, RunOptions};
 use crate::controllers::backoff::Backoff;
 use crate::controllers::context::{Context, Deployment};
 use crate::controllers::credentials::Credentials;
+use crate::controllers::phases::Phases;
 use crate::controllers::settled::Settled;
 use crate::controllers::{instance, tenant};
 use crate::heartbeat::Heartbeat;
-use crate::http::{self, Health};
 use crate::leader::{Elector, Leading, Lost};
 use crate::loops::{INSTANCES_AT_ONCE, Loop, departures};
 use crate::metrics::Metrics;
@@ -46,12 +47,6 @@ use crate::view::{Guarded, View};
 const TRUST_INTERVAL: Duration = Duration::from_secs(10);
 /// No request to OpenBao may take longer.
 const OPENBAO_DEADLINE: Duration = Duration::from_secs(5);
-/// A client must have sent its first request this long after it connected.
-const FIRST_REQUEST: Duration = Duration::from_secs(10);
-/// A client must have sent its headers within this time.
-const HEADERS: Duration = Duration::from_secs(5);
-/// How long requests under way may take once rounds have ended.
-const LAST_REQUESTS: Duration = Duration::from_millis(400);
 
 /// Why the process could not start or had to end.
 #[derive(Debug, thiserror::Error)]
@@ -150,7 +145,7 @@ async fn serve(options: RunOptions) -> Result<(), RunError> {
         Ok(())
     });
     let handle = axum_server::Handle::new();
-    let server = tokio::spawn(https(
+    let server = tokio::spawn(server::https(
         &options,
         &parts,
         Arc::clone(&stopping),
@@ -174,6 +169,7 @@ async fn serve(options: RunOptions) -> Result<(), RunError> {
     };
     stopping.store(true, Ordering::Relaxed);
     stop.cancel();
+    let told = Instant::now();
     if ended.is_ok() && tokio::time::timeout(grace, &mut loops).await.is_err() {
         tracing::warn!("rounds were still under way at the end of the grace time");
     }
@@ -184,18 +180,10 @@ async fn serve(options: RunOptions) -> Result<(), RunError> {
         // It has a deadline of its own, and nothing to say that it did not log.
         let _released = election.await;
     }
-    handle.graceful_shutdown(Some(LAST_REQUESTS));
-    let closed = async {
-        while handle.connection_count() > 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    if tokio::time::timeout(LAST_REQUESTS * 2, closed)
-        .await
-        .is_err()
-    {
-        handle.shutdown();
+    if ended.is_ok() {
+        tokio::time::sleep_until(told + options.serving.shutdown_delay).await;
     }
+    server::close(&handle).await;
     ended
 }
 
@@ -211,57 +199,6 @@ async fn stop_signal() {
         _ = term.recv() => {}
         _ = tokio::signal::ctrl_c() => {}
     }
-}
-
-/// The HTTPS server, listening before this returns.
-fn https(
-    options: &RunOptions,
-    parts: &Parts,
-    stopping: Arc<AtomicBool>,
-    handle: axum_server::Handle<SocketAddr>,
-) -> Result<impl Future<Output = std::io::Result<()>> + Send + 'static, RunError> {
-    let health = Health {
-        view: Arc::clone(&parts.context.view),
-        certificate: Arc::clone(&parts.certificate),
-        trusted: parts.trusted.clone(),
-        heartbeat: parts.heartbeat.clone(),
-        leading: (
-            options
-                .election
-                .leader_elect
-                .then(|| options.election.leader_elect_resource_name.clone()),
-            parts.leading.clone(),
-        ),
-        metrics: Arc::clone(&parts.context.metrics),
-        stopping,
-    };
-    let admission = webhook::Admission {
-        cluster: Arc::clone(&parts.context.view) as Arc<dyn webhook::ClusterView>,
-        addresses: parts.context.deployment.addresses.clone(),
-        decisions: Arc::clone(&parts.context.metrics) as Arc<dyn webhook::Decisions>,
-        limits: webhook::Limits::default(),
-    };
-    let app = webhook::router(admission).merge(http::router(health));
-    let tls = certs::server_config(Arc::clone(&parts.certificate), certs::OldestTls::default())
-        .map_err(RunError::ServerConfig)?;
-    let address = options.serving.bind_address;
-    let bind = |source| RunError::Bind { address, source };
-    let listener = std::net::TcpListener::bind(address).map_err(bind)?;
-    listener.set_nonblocking(true).map_err(bind)?;
-    let mut server = axum_server::from_tcp(listener)
-        .map_err(bind)?
-        .acceptor(acceptor(tls))
-        .handle(handle)
-        .first_request_timeout(FIRST_REQUEST);
-    server.http_builder().http1().header_read_timeout(HEADERS);
-    tracing::info!(%address, "serving");
-    Ok(server.serve(app.into_make_service()))
-}
-
-/// TLS over sockets that send at once: an answer that waits for the peer's delayed acknowledgement is 40 ms late.
-fn acceptor(tls: Arc<rustls::ServerConfig>) -> RustlsAcceptor<TcpConfigAcceptor> {
-    let at_once = TcpConfigAcceptor::new(TcpSocketConfig::new().nodelay(true));
-    RustlsAcceptor::new(RustlsConfig::from_config(tls)).acceptor(at_once)
 }
 
 /// Everything that is built at start.
@@ -324,6 +261,7 @@ impl Parts {
             view: Arc::new(View::new(tenant_reader.clone(), instance_reader.clone())),
             credentials: Credentials::default(),
             backoff: Backoff::new(options.loops.resync_interval),
+            phases: Phases::default(),
             settled: Arc::clone(&settled),
             instances_to_check,
             stop: CancellationToken::new(),

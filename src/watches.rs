@@ -22,11 +22,14 @@ use tokio::sync::mpsc;
 
 use crate::adapters::projection;
 use crate::controllers::settled::Settled;
+use crate::metrics::Metrics;
+use crate::metrics::requests::Watched;
 use crate::view::{Guarded, Listed, View};
 
 /// A watch of one of our kinds: fills the store, says when it is full, passes on what was applied, and tells of what is gone.
 pub(crate) fn objects<K>(
     client: Client,
+    (metrics, kind): (Arc<Metrics>, Watched),
     stores: (Writer<Guarded<K>>, Store<Guarded<K>>),
     listed: Listed,
     gone: mpsc::UnboundedSender<Guarded<K>>,
@@ -35,7 +38,8 @@ where
     K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug + Send + Sync + 'static,
 {
     let api: Api<Guarded<K>> = Api::all(client);
-    let events = watch(api, config())
+    let events = metrics
+        .restarts(kind, watch(api, config()))
         .default_backoff()
         .modify(|object| object.meta_mut().managed_fields = None);
     follow(events, stores, listed, gone)
@@ -170,13 +174,15 @@ impl InstanceWake {
 /// Tenants to look at because their ExternalSecret changed; target Secrets are not watched (D16).
 pub(crate) fn external_secrets(
     client: Client,
+    metrics: Arc<Metrics>,
     view: Arc<View>,
     settled: Arc<Settled>,
 ) -> impl Stream<Item = ObjectRef<Guarded<PostgreSQLTenant>>> {
     let resource = projection::resource();
     let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &resource);
     let config = config().labels(projection::MANAGED_BY_SELECTOR);
-    watch(api, config).default_backoff().touched_objects().filter_map(move |seen| {
+    let events = metrics.restarts(Watched::ExternalSecrets, watch(api, config));
+    events.default_backoff().touched_objects().filter_map(move |seen| {
         let woken = match seen {
             Ok(object) => tenant_of(&view, &settled, &object),
             Err(error) => {
@@ -258,12 +264,15 @@ fn reference(tenant: &PostgreSQLTenant) -> ObjectRef<Guarded<PostgreSQLTenant>> 
 /// Instances to look at because their admin Secret changed. Only metadata is watched; the content is read when needed.
 pub(crate) fn admin_secrets(
     client: Client,
+    metrics: Arc<Metrics>,
     namespace: &str,
     view: Arc<View>,
     settled: Arc<Settled>,
 ) -> impl Stream<Item = ObjectRef<Guarded<PostgreSQLInstance>>> + use<> {
     let api: Api<PartialObjectMeta<Secret>> = Api::namespaced(client, namespace);
-    watch(api, watcher::Config::default())
+    let events = watch(api, watcher::Config::default());
+    let events = metrics.restarts(Watched::Secrets, events);
+    events
         .default_backoff()
         .touched_objects()
         .flat_map(move |seen| {

@@ -104,9 +104,14 @@ fn tenantry(world: &World) -> Result<Server> {
         name: "Tenantry",
         pid: process.pid,
         url: format!("{}{PATH}", world.tenantry.url),
-        http: world.tenantry.http()?,
+        http: reusing(world)?,
         _child: None,
     })
+}
+
+/// As the API server calls: on connections that stay.
+fn reusing(world: &World) -> Result<reqwest::Client> {
+    e2e::world::tenantry::reusing(&std::fs::read(&world.bed.description().ca_file)?)
 }
 
 /// A peer with a certificate of the bed's authority, on a port of its own.
@@ -124,7 +129,7 @@ async fn peer(world: &World, name: &'static str, mut command: Command) -> Result
         name,
         pid: child.pid(),
         url: format!("https://127.0.0.1:{port}{PATH}"),
-        http: world.tenantry.http()?,
+        http: reusing(world)?,
         _child: Some(child),
     };
     until(Duration::from_secs(30), "the peer listens", async || {

@@ -6,6 +6,7 @@
 
 mod chain;
 mod issue;
+mod pair;
 mod pem;
 mod postgres;
 mod problem;
@@ -21,12 +22,13 @@ use std::sync::Arc;
 use rustls::crypto::CryptoProvider;
 
 pub use issue::IssueError;
+pub use pair::{LoadError, PairFiles};
 pub use pem::PemError;
 pub use postgres::{ConfigError, TlsMode, client_config};
 pub use problem::{TlsProblem, explain};
 pub use roots::{Roots, RootsError};
 pub use server::{OldestTls, server_config};
-pub use store::{CertStore, LoadError, LoadState, PairFiles, Reload};
+pub use store::{CertStore, LoadState, Reload};
 pub use trust::{Renewal, Trust};
 pub use watch::{report, watch};
 

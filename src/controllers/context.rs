@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backoff::Backoff;
 use super::credentials::Credentials;
+use super::phases::Phases;
 use super::settled::Settled;
 use crate::adapters::kubernetes::Cluster;
 use crate::adapters::kubernetes::events::Events;
@@ -53,6 +54,8 @@ pub struct Context {
     pub credentials: Credentials,
     /// Back-off by object.
     pub backoff: Backoff,
+    /// Since when objects are in their phase.
+    pub phases: Phases,
     /// Which objects need no look yet.
     pub settled: Arc<Settled>,
     /// Names of Instances that something suggests to look at now.

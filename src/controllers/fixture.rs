@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::backoff::Backoff;
 use super::context::{Context, Deployment};
 use super::credentials::Credentials;
+use super::phases::Phases;
 use super::settled::Settled;
 use crate::adapters::kubernetes::events::Events;
 use crate::adapters::kubernetes::{Cluster, FINALIZER};
@@ -76,6 +77,7 @@ impl Stage {
             view: Arc::new(view),
             credentials: Credentials::default(),
             backoff: Backoff::new(Duration::from_secs(600)),
+            phases: Phases::default(),
             settled: Arc::new(Settled::default()),
             instances_to_check,
             stop: CancellationToken::new(),

@@ -22,6 +22,7 @@ use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};
 
 use super::context::Context;
+use super::phases::Saved;
 use super::tenant::departed;
 use super::{Counted, Ending, MOST_ROUNDS};
 use crate::adapters::kubernetes::is_held;
@@ -60,9 +61,9 @@ pub async fn reconcile(
         ctx: &ctx,
         versions: Vec::new(),
     };
-    let ending = super::caught(CONTROLLER, run.converge(name)).await;
+    let ending = super::caught(&ctx.metrics, CONTROLLER, run.converge(name)).await;
     counted.ended(ending);
-    let Ending::Pause(retry) = ending else {
+    let Some(retry) = ending.retry() else {
         forget_uid(&ctx, &uid);
         return Ok(Action::await_change());
     };
@@ -81,6 +82,7 @@ pub fn forget(ctx: &Context, gone: &Guarded<PostgreSQLInstance>) {
 fn forget_uid(ctx: &Context, uid: &Uid) {
     ctx.settled.forget(uid);
     ctx.backoff.forget(uid);
+    ctx.phases.forget(uid);
     ctx.credentials.forget(uid);
     ctx.events.forget(uid);
     ctx.postgres.retire(uid);
@@ -159,7 +161,7 @@ impl Run<'_> {
                         ..object.snapshot()
                     };
                     self.save(object, &snapshot).await?;
-                    return Err(Reason::InvalidSpec.retry().into());
+                    return Err(Stop::End(Ending::Terminal));
                 }
             };
         let instance = Instance::reconstitute(
@@ -341,6 +343,14 @@ impl Run<'_> {
                 return Err(Retry::Backoff.into());
             }
         };
+        let phase = Saved {
+            kind: "PostgreSQLInstance",
+            from: before.checkpoint.as_str(),
+            to: snapshot.checkpoint.as_str(),
+            first: object.status.is_none(),
+            rests: snapshot.checkpoint == Checkpoint::Ready,
+        };
+        ctx.phases.saved(&ctx.metrics, object.meta(), phase);
         if let (Some(ready), Some(uid)) = (&snapshot.ready, object.uid()) {
             tracing::info!(
                 name = %object.name_any(), uid, phase_from = before.checkpoint.as_str(), phase_to = snapshot.checkpoint.as_str(),

@@ -12,16 +12,16 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use crate::controllers::context::Context;
 use crate::heartbeat::Heartbeat;
 use crate::leader::Leading;
 use crate::metrics::{Format, Metrics};
-use crate::view::View;
 
 /// What the probes look at.
 #[derive(Clone)]
 pub struct Health {
-    /// Caches.
-    pub view: Arc<View>,
+    /// Caches, ports and metrics.
+    pub context: Arc<Context>,
     /// Serving certificate.
     pub certificate: Arc<certs::CertStore>,
     /// Whether the API server was told to trust it, if that is this process's to do.
@@ -30,8 +30,6 @@ pub struct Health {
     pub heartbeat: Heartbeat,
     /// The Lease that is led by, if there is an election, and whether this process leads.
     pub leading: (Option<String>, Leading),
-    /// Metrics.
-    pub metrics: Arc<Metrics>,
     /// Set once SIGTERM arrived.
     pub stopping: Arc<AtomicBool>,
 }
@@ -41,13 +39,47 @@ impl Health {
         let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
         [
             ("ca-bundle", self.trusted.as_ref().is_none_or(is_set)),
-            ("caches-synced", self.view.is_synced()),
+            ("caches-synced", self.context.view.is_synced()),
             (
                 "serving-certificate",
                 !self.certificate.is_expired(SystemTime::now()),
             ),
             ("not-stopping", !is_set(&self.stopping)),
         ]
+    }
+
+    /// Sets the gauges that are counted anew for each scrape.
+    fn gauges(&self, metrics: &Metrics) {
+        let Context {
+            view,
+            postgres,
+            openbao,
+            ..
+        } = &*self.context;
+        let (tenants, instances) = view.counts();
+        metrics.objects(&tenants, &instances);
+        let (bad_tenants, bad_instances) = view.undecodable();
+        for (kind, count) in [
+            ("PostgreSQLTenant", bad_tenants),
+            ("PostgreSQLInstance", bad_instances),
+        ] {
+            metrics.undecodable(kind, i64::try_from(count).unwrap_or(i64::MAX));
+        }
+        metrics.queues();
+        metrics.connections(postgres.connections());
+        let token_ends = openbao
+            .token_expiry()
+            .map(|ends| ends.as_duration().as_secs_f64());
+        metrics.token(openbao.auth(), token_ends);
+        if let (Some(lease), leading) = &self.leading {
+            metrics.leader(lease, leading.is_valid());
+        }
+        let expires = self
+            .certificate
+            .not_after()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0.0, |since| since.as_secs_f64());
+        metrics.certificate(expires, self.certificate.load_state());
     }
 }
 
@@ -90,35 +122,15 @@ fn listed(checks: &[(&str, bool)]) -> Response {
 }
 
 async fn metrics(State(health): State<Health>, headers: HeaderMap) -> Response {
+    let metrics = &health.context.metrics;
     // Two scrapes at once must not see each other's half-set gauges.
-    let _alone = health.metrics.scrape();
-    let (tenants, instances) = health.view.counts();
-    health.metrics.objects(&tenants, &instances);
-    let (bad_tenants, bad_instances) = health.view.undecodable();
-    for (controller, count) in [
-        (crate::controllers::tenant::CONTROLLER, bad_tenants),
-        (crate::controllers::instance::CONTROLLER, bad_instances),
-    ] {
-        health
-            .metrics
-            .undecodable(controller, i64::try_from(count).unwrap_or(i64::MAX));
-    }
-    health.metrics.queues();
-    if let (Some(lease), leading) = &health.leading {
-        health.metrics.leader(lease, leading.is_valid());
-    }
-    let state = health.certificate.load_state();
-    let expires = health
-        .certificate
-        .not_after()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0.0, |since| since.as_secs_f64());
-    health.metrics.certificate(expires, state);
+    let _alone = metrics.scrape();
+    health.gauges(metrics);
     let accept = headers
         .get(header::ACCEPT)
         .and_then(|accept| accept.to_str().ok());
     let format = Format::accepted(accept.unwrap_or_default());
-    match health.metrics.encode(format) {
+    match metrics.encode(format) {
         Ok(text) => ([(header::CONTENT_TYPE, format.content_type())], text).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }

@@ -25,6 +25,10 @@ use crate::{Admission, instance, tenant};
 /// The longest name that is logged, in characters; Kubernetes' own have at most 253.
 const LOGGED_MAX: usize = 253;
 
+/// The largest body, in bytes, that is judged where it was read: that takes less time than to hand it to another thread. Nearly
+/// all reviews are smaller.
+const AT_ONCE_MAX: usize = 64 << 10;
+
 /// What all requests share.
 pub(crate) struct Shared {
     admission: Admission,
@@ -52,7 +56,12 @@ struct Subject {
 
 impl Subject {
     fn of(review: &Review<'_>) -> Self {
-        let cut = |text: &str| text.chars().take(LOGGED_MAX).collect();
+        let cut = |text: &str| {
+            let end = text.char_indices().nth(LOGGED_MAX);
+            end.and_then(|(end, _)| text.get(..end))
+                .unwrap_or(text)
+                .to_owned()
+        };
         Self {
             uid: cut(&review.uid),
             namespace: cut(&review.namespace),
@@ -102,6 +111,9 @@ async fn take_in(shared: &Arc<Shared>, route: Route, request: Request) -> Result
     let turn = timeout_at(deadline, shared.gate.turn())
         .await
         .map_err(|_| Refusal::Late)??;
+    if body.bytes.len() <= AT_ONCE_MAX {
+        return Ok(judge(&shared.admission, route, &body.bytes));
+    }
     let owner = Arc::clone(shared);
     let judged = tokio::task::spawn_blocking(move || {
         // Moved in, because a closure that overruns its deadline still runs: its turn and its bytes stay taken until then.
@@ -196,7 +208,10 @@ impl Pending {
         let outcome = match &judged.answer {
             Ok(answer) if answer.is_allowed() => Outcome::Allowed,
             Ok(_) => Outcome::Denied,
-            Err(refusal) => Outcome::Refused(refusal.status()),
+            Err(refusal) => Outcome::Refused {
+                status: refusal.status(),
+                before_decode: refusal.before_decode(),
+            },
         };
         let operation = judged
             .subject
@@ -227,8 +242,12 @@ impl Drop for Pending {
     }
 }
 
-/// The one line of a request. Everything that a peer wrote goes through `Debug`, which escapes line ends and terminal codes.
+/// The one line of a request; of one that was allowed only for who asks for details, because it costs as much as the verdict.
+/// Everything that a peer wrote goes through `Debug`, which escapes line ends and terminal codes.
 fn log(decision: &Decision, judged: &Judged) {
+    if decision.allowed() && !tracing::enabled!(tracing::Level::DEBUG) {
+        return;
+    }
     let kind = decision.route.kind();
     let (allowed, code, took) = (decision.allowed(), decision.code(), decision.took);
     let refusal = judged

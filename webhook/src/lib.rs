@@ -19,6 +19,7 @@ mod instance;
 mod limits;
 mod object;
 mod offline;
+mod parts;
 mod ports;
 mod refusal;
 mod review;

@@ -5,11 +5,11 @@
 
 use crds::{GROUP, VERSION};
 use domain::violation::{FieldPath, Kind, Violation};
-use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::parts::Parts;
 use crate::ports::Route;
 use crate::strict;
 use crate::unreadable::{OLD_OBJECT, Unreadable};
@@ -27,34 +27,14 @@ pub struct Object<'a> {
     pub namespace: String,
     /// There is a deletion timestamp.
     pub deleting: bool,
-    spec: Spec,
+    spec: Spec<'a>,
     status: Option<&'a RawValue>,
 }
 
 #[derive(Debug)]
-enum Spec {
-    Read(Value),
+enum Spec<'a> {
+    Read { text: &'a str, value: Value },
     TooLong(usize),
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Parts<'a> {
-    api_version: String,
-    kind: String,
-    metadata: Metadata,
-    #[serde(borrow)]
-    spec: &'a RawValue,
-    #[serde(borrow)]
-    status: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    name: String,
-    namespace: Option<String>,
-    deletion_timestamp: Option<IgnoredAny>,
 }
 
 impl<'a> Object<'a> {
@@ -69,11 +49,14 @@ impl<'a> Object<'a> {
     ) -> Result<Self, Unreadable> {
         let json = raw.get();
         let unreadable = |error: serde_json::Error| Unreadable::new(field, error.to_string());
-        strict::check(json).map_err(unreadable)?;
         if !starts_as_object(json) {
             return Err(Unreadable::new(field, "must be an object"));
         }
         let parts: Parts<'a> = serde_json::from_str(json).map_err(unreadable)?;
+        if let Some(status) = parts.status {
+            // As deep as it stands in the object.
+            strict::check(&format!("[{}]", status.get())).map_err(unreadable)?;
+        }
         if parts.kind != route.kind() || parts.api_version != format!("{GROUP}/{VERSION}") {
             return Err(Unreadable::new(
                 field,
@@ -84,8 +67,14 @@ impl<'a> Object<'a> {
             return Err(Unreadable::new(field, "has no metadata.name"));
         }
         let spec = match parts.spec.get() {
-            spec if spec.len() > SPEC_MAX => Spec::TooLong(spec.len()),
-            spec => Spec::Read(serde_json::from_str(spec).map_err(unreadable)?),
+            spec if spec.len() > SPEC_MAX => {
+                strict::check(spec).map_err(unreadable)?;
+                Spec::TooLong(spec.len())
+            }
+            text => Spec::Read {
+                text,
+                value: serde_json::from_str(text).map_err(unreadable)?,
+            },
         };
         Ok(Self {
             name: parts.metadata.name,
@@ -99,7 +88,10 @@ impl<'a> Object<'a> {
     /// True if the specs are the same JSON, whatever the kind's types make of it (D4).
     #[must_use]
     pub(crate) fn has_spec_of(&self, other: &Self) -> bool {
-        matches!((&self.spec, &other.spec), (Spec::Read(mine), Spec::Read(theirs)) if mine == theirs)
+        matches!(
+            (&self.spec, &other.spec),
+            (Spec::Read { value: mine, .. }, Spec::Read { value: theirs, .. }) if mine == theirs
+        )
     }
 
     /// The spec as its kind's type.
@@ -107,9 +99,9 @@ impl<'a> Object<'a> {
     /// # Errors
     /// A violation at the field that is too long, of a wrong type or missing.
     pub(crate) fn spec<T: DeserializeOwned>(&self) -> Result<T, Violation> {
-        let value = match &self.spec {
-            Spec::Read(value) if value.is_object() => value,
-            Spec::Read(_) => {
+        let (text, value) = match &self.spec {
+            Spec::Read { text, value } if value.is_object() => (*text, value),
+            Spec::Read { .. } => {
                 return Err(Violation::new("spec", Kind::Invalid, "must be an object"));
             }
             Spec::TooLong(length) => {
@@ -117,7 +109,10 @@ impl<'a> Object<'a> {
                 return Err(Violation::new("spec", Kind::TooLong, text));
             }
         };
-        serde_path_to_error::deserialize(value.clone()).map_err(|error| wrong_type(&error))
+        // Only a spec that is refused needs its path, which costs as much again.
+        serde_json::from_str(text).or_else(|_| {
+            serde_path_to_error::deserialize(value.clone()).map_err(|error| wrong_type(&error))
+        })
     }
 
     /// The spec of the object that is stored already.

@@ -51,7 +51,7 @@ impl Decision {
     pub fn code(&self) -> u16 {
         match self.outcome {
             Outcome::Allowed | Outcome::Denied => 200,
-            Outcome::Refused(status) => status.as_u16(),
+            Outcome::Refused { status, .. } => status.as_u16(),
             Outcome::Abandoned => 499,
         }
     }
@@ -64,8 +64,13 @@ pub enum Outcome {
     Allowed,
     /// A review with `allowed: false`.
     Denied,
-    /// No review but an HTTP error; the status is one of those of [`crate::Refusal`].
-    Refused(axum::http::StatusCode),
+    /// No review but an HTTP error.
+    Refused {
+        /// One of those of [`crate::Refusal`].
+        status: axum::http::StatusCode,
+        /// [`crate::Refusal::before_decode`].
+        before_decode: Option<&'static str>,
+    },
     /// The caller went away before the answer.
     Abandoned,
 }

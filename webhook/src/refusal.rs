@@ -55,6 +55,34 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    /// Every label that [`Self::before_decode`] gives.
+    pub const CAUSES: [&str; 7] = [
+        "media_type",
+        "encoding",
+        "too_large",
+        "busy",
+        "slow",
+        "interrupted",
+        "not_a_review",
+    ];
+
+    /// Why nothing of the review was read, as a metric label; `None` if it was, or may have been.
+    #[must_use]
+    pub fn before_decode(&self) -> Option<&'static str> {
+        match self {
+            Self::MediaType => Some("media_type"),
+            Self::Encoding => Some("encoding"),
+            Self::TooLarge => Some("too_large"),
+            Self::Busy => Some("busy"),
+            Self::Slow => Some("slow"),
+            Self::Interrupted => Some("interrupted"),
+            Self::NotAReview(_) => Some("not_a_review"),
+            Self::Late | Self::Panicked => None,
+        }
+    }
+}
+
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let busy = self == Self::Busy;
@@ -66,5 +94,27 @@ impl IntoResponse for Refusal {
                 .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_is_in_the_closed_list() {
+        let all = [
+            Refusal::MediaType,
+            Refusal::Encoding,
+            Refusal::TooLarge,
+            Refusal::Busy,
+            Refusal::Slow,
+            Refusal::Interrupted,
+            Refusal::NotAReview(NotAReview::NotUtf8),
+            Refusal::Late,
+            Refusal::Panicked,
+        ];
+        let causes: Vec<_> = all.iter().filter_map(Refusal::before_decode).collect();
+        assert_eq!(causes, Refusal::CAUSES);
     }
 }

@@ -3,8 +3,13 @@
 //! Decoded in two steps: the envelope first, in which every field is raw JSON, so that the request's uid survives whatever
 //! else is wrong; then each part. What a spec means is not decided here (see [`crate::tenant`] and [`crate::instance`]).
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use crds::{GROUP, VERSION};
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::object::{Object, starts_as_object};
@@ -74,7 +79,7 @@ struct Envelope<'a> {
     #[serde(borrow)]
     kind: Option<&'a RawValue>,
     #[serde(borrow)]
-    request: Option<&'a RawValue>,
+    request: Option<ObjectOnly<Request<'a>>>,
     #[serde(borrow)]
     response: Option<&'a RawValue>,
 }
@@ -120,8 +125,7 @@ impl<'a> Review<'a> {
         if envelope.response.is_some() {
             return Err(NotAReview::Answered);
         }
-        let request = envelope.request.ok_or(NotAReview::NoRequest)?;
-        let raw: Request<'a> = parse_object(request.get()).map_err(NotAReview::Malformed)?;
+        let ObjectOnly(raw) = envelope.request.ok_or(NotAReview::NoRequest)?;
         let uid = text(raw.uid)
             .filter(|uid| (1..=UID_MAX).contains(&uid.len()))
             .ok_or(NotAReview::NoUid)?;
@@ -233,6 +237,27 @@ impl<'a> Review<'a> {
             ));
         }
         Ok(object)
+    }
+}
+
+/// A JSON object as `T`; serde would take a list for a struct as well.
+struct ObjectOnly<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ObjectOnly<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MapVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for MapVisitor<T> {
+            type Value = ObjectOnly<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(entries)).map(ObjectOnly)
+            }
+        }
+        deserializer.deserialize_map(MapVisitor(PhantomData))
     }
 }
 

@@ -16,7 +16,8 @@ pub(crate) fn check(text: &str) -> Result<(), serde_json::Error> {
 }
 
 /// Any JSON value, read in full and dropped. `serde::de::IgnoredAny` would not do: the parser skips its contents.
-struct WellFormed;
+#[derive(Debug)]
+pub(crate) struct WellFormed;
 
 impl<'de> Deserialize<'de> for WellFormed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -29,3 +29,30 @@ app.kubernetes.io/part-of: tenantry
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
+
+{{/* The labels by which the Service and the Deployment know their pods; they can never change. */}}
+{{- define "tenantry.selector" -}}
+app.kubernetes.io/name: {{ include "tenantry.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: controller
+{{- end }}
+
+{{/* "true" if the chart runs the pods, "" if `webhook.url` says that the process is elsewhere. */}}
+{{- define "tenantry.inCluster" -}}
+{{- if not .Values.webhook.url }}true{{ end }}
+{{- end }}
+
+{{- define "tenantry.image" -}}
+{{- with .Values.image }}
+{{- if .digest }}
+{{- printf "%s@%s" .repository .digest }}
+{{- else }}
+{{- printf "%s:%s" .repository (default $.Chart.AppVersion .tag) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The host name in the serving certificate. */}}
+{{- define "tenantry.serviceHost" -}}
+{{- printf "%s.%s.svc" (include "tenantry.fullname" .) .Release.Namespace }}
+{{- end }}

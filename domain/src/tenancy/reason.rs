@@ -103,6 +103,12 @@ impl Reason {
         }
     }
 
+    /// Whether only another spec helps: trying again changes nothing.
+    #[must_use]
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::InvalidSpec | Self::ImmutableField)
+    }
+
     /// What a Tenant's condition says of a failure of this class.
     #[must_use]
     pub fn of_tenant_failure(class: Class) -> Self {

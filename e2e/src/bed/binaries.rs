@@ -28,30 +28,27 @@ pub struct Binaries {
 impl Binaries {
     /// Finds all programs for PostgreSQL `major`; the error names the folder that is missing and how to get it.
     pub fn locate(major: u8) -> Result<Self> {
-        let cache = cache()?;
-        let found = |name: &str, key: &str| -> Result<PathBuf> {
-            let folder = cache.join(format!("{name}-{}", version(key)?));
-            ensure!(
-                folder.is_dir(),
-                "{} is missing: run `make setup`{}",
-                folder.display(),
-                if name == "postgresql" {
-                    format!(" PG={major}")
-                } else {
-                    String::new()
-                },
-            );
-            Ok(folder)
-        };
+        let postgresql = program_folder("postgresql", &format!("POSTGRESQL_{major}"));
         Ok(Self {
-            etcd: found("etcd", "ETCD")?,
-            kubernetes: found("kubernetes", "KUBERNETES")?,
-            helm: found("helm", "HELM")?,
-            external_secrets: found("external-secrets", "EXTERNAL_SECRETS")?,
-            openbao: found("openbao", "OPENBAO")?,
-            postgresql: found("postgresql", &format!("POSTGRESQL_{major}"))?,
+            etcd: program_folder("etcd", "ETCD")?,
+            kubernetes: program_folder("kubernetes", "KUBERNETES")?,
+            helm: program_folder("helm", "HELM")?,
+            external_secrets: program_folder("external-secrets", "EXTERNAL_SECRETS")?,
+            openbao: program_folder("openbao", "OPENBAO")?,
+            postgresql: postgresql.with_context(|| format!("with PG={major}"))?,
         })
     }
+}
+
+/// The folder of one program, by its name in the cache and the key of its version in `versions.env`.
+pub fn program_folder(name: &str, key: &str) -> Result<PathBuf> {
+    let folder = cache()?.join(format!("{name}-{}", version(key)?));
+    ensure!(
+        folder.is_dir(),
+        "{} is missing: run `make setup`",
+        folder.display()
+    );
+    Ok(folder)
 }
 
 /// The cache folder: `TENANTRY_BED_CACHE`, else `~/.cache/tenantry-bed`.

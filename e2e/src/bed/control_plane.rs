@@ -9,8 +9,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use reqwest::header::AUTHORIZATION;
 
+use super::address::{self, has_node};
 use super::binaries::Binaries;
 use super::folder::RunFolder;
+use super::node::NAME;
 use super::pki::{Authority, service_account_keys};
 use super::ports::free_port;
 use super::process::{Process, Spawn};
@@ -22,6 +24,12 @@ const CONTROLLERS: &str = "garbage-collector-controller,namespace-controller,ser
     serviceaccount-token-controller,root-ca-certificate-publisher-controller,clusterrole-aggregation-controller,\
     deployment-controller,replicaset-controller,statefulset-controller,job-controller,cronjob-controller,\
     ttl-after-finished-controller,resourcequota-controller";
+
+/// Those that pods on a node need beside them.
+const NODE_CONTROLLERS: &str = "disruption-controller,endpoints-controller,endpointslice-controller,\
+    daemonset-controller,node-lifecycle-controller,taint-eviction-controller,pod-garbage-collector-controller";
+/// The API server is called without a proxy where it serves on the port that in-cluster configuration names.
+const NODE_PORT: u16 = 443;
 
 /// The API server with its etcd, starting or started.
 pub struct ControlPlane {
@@ -48,17 +56,26 @@ impl ControlPlane {
             )
         };
         let (admin_token, manager, operator) = (token(), token(), token());
+        let (scheduler, node) = (token(), token());
         let tokens = format!(
             "{admin_token},admin,admin,\"system:masters\"\n{manager},system:kube-controller-manager,manager\n\
-             {operator},external-secrets,external-secrets,\"bed:external-secrets\"\n",
+             {operator},external-secrets,external-secrets,\"bed:external-secrets\"\n\
+             {scheduler},system:kube-scheduler,scheduler\n{node},system:node:{NAME},node,\"system:nodes\"\n",
         );
         let tokens = run.write_private("pki/tokens.csv", &tokens)?;
-        let port = free_port()?;
-        let url = format!("https://127.0.0.1:{port}");
+        let address = address::of(run);
+        let port = if has_node(run) {
+            NODE_PORT
+        } else {
+            free_port()?
+        };
+        let url = format!("https://{address}:{port}");
         for (name, token) in [
             ("admin", &admin_token),
             ("manager", &manager),
             ("external-secrets", &operator),
+            ("scheduler", &scheduler),
+            ("node", &node),
         ] {
             run.write_private(
                 format!("{name}.kubeconfig"),
@@ -80,10 +97,8 @@ impl ControlPlane {
                 format!("--audit-policy-file={}", audit_policy(run)?.display()),
                 format!("--audit-log-path={}", run.audit_log().display()),
             ])
+            .args(reachability(run))
             .args([
-                "--bind-address=127.0.0.1",
-                "--advertise-address=127.0.0.1",
-                "--endpoint-reconciler-type=none",
                 "--authorization-mode=Node,RBAC",
                 "--service-account-issuer=https://kubernetes.default.svc",
                 "--service-cluster-ip-range=10.0.0.0/24",
@@ -133,6 +148,10 @@ impl ControlPlane {
     pub fn spawn_controller_manager(&self) -> Result<()> {
         let config = self.run.join("manager.kubeconfig").display().to_string();
         let pki = self.run.join("pki");
+        let mut controllers = CONTROLLERS.to_owned();
+        if has_node(&self.run) {
+            controllers = format!("{controllers},{NODE_CONTROLLERS}");
+        }
         Spawn::new(
             "kube-controller-manager",
             self.programs.join("kube-controller-manager"),
@@ -153,7 +172,7 @@ impl ControlPlane {
                 pki.join("sa.key").display()
             ),
             format!("--root-ca-file={}", self.ca_file.display()),
-            format!("--controllers={CONTROLLERS}"),
+            format!("--controllers={controllers}"),
         ])
         .args([
             "--bind-address=127.0.0.1",
@@ -164,6 +183,28 @@ impl ControlPlane {
         .start(&self.run)?;
         Ok(())
     }
+}
+
+/// Where the API server listens, what it says of itself, and how it finds pods.
+fn reachability(run: &RunFolder) -> Vec<String> {
+    let address = address::of(run);
+    let mut flags = vec![format!("--advertise-address={address}")];
+    if has_node(run) {
+        // Its namespace has no other interfaces than the bridge and loopback.
+        flags.extend([
+            "--bind-address=0.0.0.0".to_owned(),
+            "--endpoint-reconciler-type=lease".to_owned(),
+            // Webhooks by Service are called at the pods' addresses, which needs no proxy.
+            "--enable-aggregator-routing=true".to_owned(),
+            "--kubelet-preferred-address-types=InternalIP".to_owned(),
+        ]);
+    } else {
+        flags.extend([
+            format!("--bind-address={address}"),
+            "--endpoint-reconciler-type=none".to_owned(),
+        ]);
+    }
+    flags
 }
 
 /// Only what Tenantry writes: reads and everyone else's writes would drown it.

@@ -3,12 +3,14 @@
 //! Decides who owns a bed: the shared one lives until `bed down`, a private one until its value is dropped. Never
 //! stops what it did not start.
 
+mod address;
 mod binaries;
 mod control_plane;
 mod description;
 mod external_secrets;
 mod folder;
 mod logs;
+mod node;
 pub mod openbao;
 pub mod pki;
 pub mod ports;
@@ -22,6 +24,7 @@ use anyhow::Result;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
+pub use binaries::program_folder;
 pub use control_plane::kubeconfig;
 pub use description::{Description, OpenBaoDescription, PostgresDescription, Programs};
 pub use external_secrets::STORE;
@@ -55,6 +58,7 @@ pub struct Options {
     external_secrets: bool,
     storage: Storage,
     postgres_major: u8,
+    node: bool,
 }
 
 impl Default for Options {
@@ -68,11 +72,19 @@ impl Default for Options {
             external_secrets: true,
             storage: Storage::Files,
             postgres_major,
+            node: false,
         }
     }
 }
 
 impl Options {
+    /// With a node that runs pods; needs root and writable cgroups. The calling thread enters the bed's network, so it has to
+    /// be the one on which everything runs (`#[tokio::test]`, or `flavor = "current_thread"`).
+    #[must_use]
+    pub fn with_node(self) -> Self {
+        Self { node: true, ..self }
+    }
+
     /// Neither External Secrets Operator nor its CRDs.
     #[must_use]
     pub fn without_eso_crds(self) -> Self {
@@ -200,6 +212,11 @@ impl Bed {
             &self.description.programs.kubernetes,
             &self.description.kubeconfig,
         )
+    }
+
+    /// Gives the bed's node the images of an OCI archive.
+    pub async fn import_image(&self, archive: &std::path::Path) -> Result<()> {
+        node::Node::enter(&self.run)?.import_image(archive).await
     }
 
     /// A part of the bed by name (`etcd`, `kube-apiserver`, `external-secrets`, …), if it was started.

@@ -15,6 +15,7 @@ use vaultrs::api::sys::requests::EnableEngineRequest;
 use vaultrs::api::token::requests::CreateTokenRequest;
 use vaultrs::client::{VaultClient, VaultClientSettingsBuilder};
 
+use super::address;
 use super::description::OpenBaoDescription;
 use super::folder::RunFolder;
 use super::ports::free_port;
@@ -54,6 +55,7 @@ impl OpenBao {
         fs::create_dir(&folder)?;
         let port = free_port()?;
         let cluster = free_port()?;
+        let address = address::of(run);
         let storage = match storage {
             Storage::Memory => "storage \"inmem\" {}".to_owned(),
             Storage::Files => {
@@ -66,12 +68,12 @@ impl OpenBao {
             }
         };
         let config = format!(
-            "{storage}\nlistener \"tcp\" {{\n  address = \"127.0.0.1:{port}\"\n  cluster_address = \"127.0.0.1:{cluster}\"\n  \
-             tls_disable = true\n}}\napi_addr = \"http://127.0.0.1:{port}\"\ncluster_addr = \"https://127.0.0.1:{cluster}\"\n",
+            "{storage}\nlistener \"tcp\" {{\n  address = \"{address}:{port}\"\n  cluster_address = \"127.0.0.1:{cluster}\"\n  \
+             tls_disable = true\n}}\napi_addr = \"http://{address}:{port}\"\ncluster_addr = \"https://127.0.0.1:{cluster}\"\n",
         );
         fs::write(folder.join("config.hcl"), config)?;
         let description = OpenBaoDescription {
-            address: format!("http://127.0.0.1:{port}"),
+            address: format!("http://{address}:{port}"),
             root_token_file: run.join("pki/openbao-root-token"),
             unseal_key_file: run.join("pki/openbao-unseal-key"),
         };

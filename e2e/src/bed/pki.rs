@@ -2,15 +2,16 @@
 //!
 //! Decides names and purposes; valid for rcgen's default span, which outlives every bed. Never used outside a bed.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose, SanType,
+    Issuer, KeyPair, KeyUsagePurpose, SanType, date_time_ymd,
 };
 
+use super::address;
 use super::folder::RunFolder;
 
 /// An authority whose files are `pki/NAME.crt` and `pki/NAME.key`.
@@ -76,21 +77,37 @@ impl Authority {
         self.run.join(format!("pki/{}.crt", self.name))
     }
 
-    /// A serving certificate `pki/NAME.crt` for 127.0.0.1 and the given DNS names.
+    /// A serving certificate `pki/NAME.crt` for the bed's addresses and the given DNS names.
     pub fn serving(&self, name: &str, dns_names: &[&str]) -> Result<Certificate> {
+        self.issue(name, &self.server(name, dns_names)?)
+    }
+
+    /// As [`Authority::serving`], but its time was over long ago.
+    pub fn expired(&self, name: &str) -> Result<Certificate> {
+        let mut params = self.server(name, &[])?;
+        params.not_after = date_time_ymd(2001, 1, 1);
+        self.issue(name, &params)
+    }
+
+    fn server(&self, name: &str, dns_names: &[&str]) -> Result<CertificateParams> {
         let mut params = CertificateParams::new(
             dns_names
                 .iter()
                 .map(ToString::to_string)
                 .collect::<Vec<_>>(),
         )?;
+        let addresses = address::served(&self.run).into_iter();
         params
             .subject_alt_names
-            .push(SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+            .extend(addresses.map(|address| SanType::IpAddress(IpAddr::V4(address))));
         params.distinguished_name = common_name(name);
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
+        Ok(params)
+    }
+
+    fn issue(&self, name: &str, params: &CertificateParams) -> Result<Certificate> {
         let key = KeyPair::generate()?;
         let files = Certificate::of(&self.run, name);
         std::fs::write(

@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result, ensure};
 use nix::sys::signal::Signal;
 use nix::unistd::{Uid, User};
 
+use super::address;
 use super::description::PostgresDescription;
 use super::folder::RunFolder;
 use super::pki::Authority;
@@ -51,7 +52,7 @@ impl Postgres {
             name: name.to_owned(),
             major,
             host: HOST.to_owned(),
-            host_address: "127.0.0.1".to_owned(),
+            host_address: address::of(run).to_string(),
             port: free_port()?,
             socket_folder: folder.join("socket"),
             admin_user: ADMIN.to_owned(),
@@ -213,10 +214,23 @@ impl Postgres {
             fs::set_permissions(&to, fs::Permissions::from_mode(0o600))?;
             give(&to, owner.as_ref())?;
         }
-        fs::write(self.data().join("pg_hba.conf"), HBA)?;
+        fs::write(
+            self.data().join("pg_hba.conf"),
+            format!(
+                "{HBA}hostssl   all all {}     scram-sha-256\n",
+                address::PODS
+            ),
+        )?;
         let conf = self.data().join("postgresql.conf");
         let mut text = fs::read_to_string(&conf)?;
         write!(text, "{CONF}\nport = {}\n", self.description.port)?;
+        if address::has_node(&self.run) {
+            writeln!(
+                text,
+                "listen_addresses = '127.0.0.1,127.0.0.2,{}'",
+                address::BRIDGE
+            )?;
+        }
         writeln!(
             text,
             "unix_socket_directories = '{}'",

@@ -14,7 +14,9 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use super::address::has_node;
 use super::folder::RunFolder;
+use super::node;
 
 /// How long a process may take to end after it was asked, before it is killed.
 const GRACE: Duration = Duration::from_secs(8);
@@ -48,6 +50,7 @@ pub struct Spawn<'a> {
     pub command: Command,
     /// What asks it to end quickly and cleanly.
     pub stop_signal: Signal,
+    program: PathBuf,
 }
 
 impl<'a> Spawn<'a> {
@@ -57,6 +60,18 @@ impl<'a> Spawn<'a> {
             name,
             command: Command::new(program.as_ref()),
             stop_signal: Signal::SIGTERM,
+            program: program.as_ref().to_owned(),
+        }
+    }
+
+    /// A command that runs `program` in its turn, and keeps its path among its arguments.
+    #[must_use]
+    pub fn wrapped(name: &'a str, command: Command, program: &Path) -> Self {
+        Self {
+            name,
+            command,
+            stop_signal: Signal::SIGTERM,
+            program: program.to_owned(),
         }
     }
 
@@ -82,7 +97,7 @@ impl<'a> Spawn<'a> {
         use std::os::unix::process::CommandExt as _;
         let name = self.name;
         let log = log_file(run, name)?;
-        let program = PathBuf::from(self.command.get_program());
+        let program = self.program;
         let child = self
             .command
             .process_group(0)
@@ -202,6 +217,9 @@ pub fn stop_bed(run: &RunFolder) {
         .partition(|process| process.name == "etcd");
     stop_all(run, &first);
     stop_all(run, &last);
+    if has_node(run) {
+        node::remove(run);
+    }
 }
 
 fn forget(run: &RunFolder, process: &Process) {

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
+use super::address::has_node;
 use super::description::Description;
 use super::folder::RunFolder;
 use super::logs::Marks;
+use super::node::Node;
 use super::process::{Process, stop_bed};
 use super::{Bed, Options, binaries};
 
@@ -32,8 +34,7 @@ pub fn running(name: &str) -> Result<Option<Description>> {
         .then_some(description))
 }
 
-/// Starts the bed called `name`, or finds it running. One that lost a part, or has another PostgreSQL than `major`
-/// asks for, is stopped first.
+/// Starts the bed called `name`, or finds it running. One that lost a part, or is not what the options ask for, is stopped first.
 pub async fn up(name: &str, options: Options) -> Result<Description> {
     let pointer = pointer_file(name)?;
     let folder = pointer.parent().context("the pointer file has no folder")?;
@@ -42,12 +43,14 @@ pub async fn up(name: &str, options: Options) -> Result<Description> {
     let lock = File::create(folder.join(format!("{name}.lock")))?;
     lock.lock()?;
     if let Some(description) = running(name)? {
-        if description.postgres.major == options.postgres_major {
+        let node = has_node(&RunFolder::open(&description.folder)?);
+        if description.postgres.major == options.postgres_major && node == options.node {
             return Ok(description);
         }
         eprintln!(
-            "the running bed has PostgreSQL {}: stopping it",
-            description.postgres.major
+            "the running bed has PostgreSQL {} and {} node: stopping it",
+            description.postgres.major,
+            if node { "a" } else { "no" }
         );
     }
     down(name)?;
@@ -85,6 +88,9 @@ pub fn open(description: Description) -> Result<Bed> {
         description.folder.display()
     );
     let run = RunFolder::open(&description.folder)?;
+    if has_node(&run) {
+        Node::enter(&run)?;
+    }
     let log_marks = Marks::now(&run);
     Ok(Bed {
         run,

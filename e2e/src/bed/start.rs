@@ -14,6 +14,7 @@ use super::description::{Description, Programs};
 use super::external_secrets;
 use super::folder::RunFolder;
 use super::logs::{Marks, keep};
+use super::node::Node;
 use super::openbao::OpenBao;
 use super::pki::Authority;
 use super::postgres::Postgres;
@@ -62,6 +63,13 @@ async fn start_parts(
     binaries: &Binaries,
 ) -> Result<Description> {
     let laps = Laps(Instant::now());
+    let node = if options.node {
+        let node = Node::hold(run).await?;
+        laps.lap("namespaces of the node");
+        Some(node)
+    } else {
+        None
+    };
     let authority = Authority::create(run, Authority::BED)?;
     let control_plane = ControlPlane::spawn(run, &authority, binaries)?;
     let kubectl = Kubectl::new(&binaries.kubernetes, &run.join("admin.kubeconfig"));
@@ -85,6 +93,12 @@ async fn start_parts(
             start_cluster(run, options, binaries, &control_plane, &kubectl, &laps).await
         },
     )?;
+    if let Some(node) = node {
+        node.start_runtime().await?;
+        node.start_kubelet()?;
+        node.ready(&kubectl).await?;
+        laps.lap("node");
+    }
     openbao
         .enable_kubernetes_auth(&control_plane.url, &authority.file(), &reviewer)
         .await?;

@@ -23,7 +23,22 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Start the bed, or find it running, and print what to export.
-    Up,
+    Up {
+        /// With a node that runs pods, all in namespaces of its own; needs root and writable cgroups.
+        #[arg(long)]
+        node: bool,
+    },
+    /// Run a command in the network of a bed with a node, with its exports.
+    In {
+        /// The command and its arguments.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
+    /// Give the node of a bed the images of an OCI archive.
+    Image {
+        /// The archive.
+        archive: std::path::PathBuf,
+    },
     /// Stop the bed and remove its run folder.
     Down,
     /// Print what to export.
@@ -32,7 +47,8 @@ enum Command {
     Tenantry,
 }
 
-#[tokio::main]
+// On one thread, because that thread enters the network of a bed with a node.
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     match run(Arguments::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
@@ -46,7 +62,18 @@ async fn main() -> ExitCode {
 async fn run(arguments: Arguments) -> Result<()> {
     let name = &arguments.name;
     match arguments.command {
-        Command::Up => print_exports(&bed::up(name, Options::default().openbao_in_memory()).await?),
+        Command::Up { node } => {
+            let mut options = Options::default().openbao_in_memory();
+            if node {
+                options = options.with_node();
+            }
+            print_exports(&bed::up(name, options).await?)
+        }
+        Command::In { command } => run_inside(name, &command),
+        Command::Image { archive } => {
+            let description = bed::running(name)?.context("no bed is running: run `make bed`")?;
+            Bed::open(description)?.import_image(&archive).await
+        }
         Command::Env => {
             print_exports(&bed::running(name)?.context("no bed is running: run `make bed`")?)
         }
@@ -72,6 +99,23 @@ async fn start_tenantry(name: &str) -> Result<()> {
     println!("export TENANTRY_URL=\"{}\"", tenantry.url);
     println!("export TENANTRY_LOG=\"{}\"", tenantry.log_file().display());
     Ok(())
+}
+
+/// Becomes the command.
+fn run_inside(name: &str, command: &[String]) -> Result<()> {
+    use std::os::unix::process::CommandExt as _;
+    let description = bed::running(name)?.context("no bed is running: run `make bed NODE=1`")?;
+    let exports = description.exports()?;
+    // Opened for its network alone.
+    let _bed = Bed::open(description)?;
+    let (program, arguments) = command.split_first().context("no command")?;
+    let path = std::env::var("PATH").unwrap_or_default();
+    let variables = exports
+        .into_iter()
+        .map(|(key, value)| (key, value.replace("$PATH", &path)));
+    let mut child = std::process::Command::new(program);
+    child.args(arguments).envs(variables);
+    Err(child.exec()).with_context(|| format!("running {program}"))
 }
 
 fn print_exports(description: &Description) -> Result<()> {

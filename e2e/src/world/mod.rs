@@ -6,6 +6,7 @@ pub mod chart;
 pub mod command;
 pub mod condition;
 pub mod kubectl;
+pub mod load;
 pub mod objects;
 pub mod program;
 pub mod psql;

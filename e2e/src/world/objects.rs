@@ -95,6 +95,17 @@ pub fn all(client: &Client, api_version: &str, kind: &str) -> Api<DynamicObject>
     Api::all_with(client.clone(), &resource(api_version, kind))
 }
 
+/// Objects of a kind in a namespace that a story did not make through [`Namespace`].
+#[must_use]
+pub fn namespaced(
+    client: &Client,
+    namespace: &str,
+    api_version: &str,
+    kind: &str,
+) -> Api<DynamicObject> {
+    Api::namespaced_with(client.clone(), namespace, &resource(api_version, kind))
+}
+
 fn resource(api_version: &str, kind: &str) -> ApiResource {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))

@@ -14,7 +14,7 @@ use kube::Api;
 use reqwest::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::chart::install_chart;
+use super::chart::{chart_folder, install_chart_from};
 use crate::Bed;
 use crate::bed::openbao::{MOUNT, TENANTRY};
 use crate::bed::pki::Certificate;
@@ -37,6 +37,7 @@ pub struct TenantryOptions {
     pub failpoints: Option<String>,
     /// `RUST_LOG`; `info` if not set.
     pub log: Option<String>,
+    chart: Option<PathBuf>,
     flags: BTreeMap<&'static str, String>,
 }
 
@@ -45,6 +46,13 @@ impl TenantryOptions {
     #[must_use]
     pub fn flag(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.flags.insert(name, value.into());
+        self
+    }
+
+    /// Installs another chart than that of this workspace, a folder or an archive.
+    #[must_use]
+    pub fn chart(mut self, chart: PathBuf) -> Self {
+        self.chart = Some(chart);
         self
     }
 
@@ -278,7 +286,10 @@ impl Tenantry {
     /// The chart, and what the process needs of the bed.
     async fn prepare(bed: &Bed, name: &str, port: u16, options: TenantryOptions) -> Result<Self> {
         let tenantry = Self::open(bed, name, port, options);
-        install_chart(bed, &tenantry.url, &tenantry.description.ca_file, &[]).await?;
+        let chart = tenantry.options.chart.clone();
+        let chart = chart.unwrap_or_else(chart_folder);
+        let ca_file = &tenantry.description.ca_file;
+        install_chart_from(bed, &chart, &tenantry.url, ca_file, &[]).await?;
         tenantry.identify(bed).await?;
         Ok(tenantry)
     }
@@ -373,15 +384,25 @@ impl Drop for Tenantry {
     }
 }
 
-/// An HTTP client of one connection a request that trusts these authorities alone.
+/// An HTTP client of one connection a request that trusts these authorities alone, and shows whom it met.
 pub fn trusting(authorities: &[u8]) -> Result<reqwest::Client> {
+    Ok(client(authorities)?
+        .pool_max_idle_per_host(0)
+        .tls_info(true)
+        .build()?)
+}
+
+/// An HTTP client that trusts these authorities alone and keeps its connections, as the API server does.
+pub fn reusing(authorities: &[u8]) -> Result<reqwest::Client> {
+    Ok(client(authorities)?.build()?)
+}
+
+fn client(authorities: &[u8]) -> Result<reqwest::ClientBuilder> {
     crate::bed::install_crypto_provider();
     let authorities = reqwest::Certificate::from_pem_bundle(authorities)?;
     Ok(reqwest::Client::builder()
         .tls_certs_only(authorities)
-        .pool_max_idle_per_host(0)
-        .timeout(Duration::from_secs(30))
-        .build()?)
+        .timeout(Duration::from_secs(30)))
 }
 
 /// The binary: `TENANTRY_BIN`, else the debug build of this workspace.

@@ -13,3 +13,4 @@ mod election;
 mod files;
 mod load;
 mod self_signed;
+mod service;

@@ -16,7 +16,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
-use super::load::Load;
+use super::load;
 
 const SECRET: &str = "tenantry-webhook-tls";
 
@@ -87,7 +87,7 @@ async fn a_broken_secret_is_mended_and_said_without_a_failed_request(
     world: &World,
     second: &Arc<Tenantry>,
 ) {
-    let load = [Load::direct(second), Load::admissions(world)];
+    let loads = [load::direct(second), load::admissions(world)];
     let certificate = stored(world, "tls.crt").await;
     let other_key = rcgen_key();
     let cases: [(&str, &[u8]); 5] = [
@@ -114,8 +114,8 @@ async fn a_broken_secret_is_mended_and_said_without_a_failed_request(
         // Both replicas have seen it.
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
-    for load in load {
-        load.none_failed(20).await;
+    for load in loads {
+        load::none_failed(load, 20).await;
     }
     let events = world.bed.kubectl();
     let said = events
@@ -176,15 +176,15 @@ async fn renewals_of_pair_and_authority_lose_no_request(world: &mut World, secon
     world.tenantry.restart().await.unwrap();
     second.restart().await.unwrap();
     let second = Arc::new(second);
-    let load = [Load::direct(&second), Load::admissions(world)];
+    let loads = [load::direct(&second), load::admissions(world)];
     let (mut pairs, mut bundles) = (BTreeSet::new(), BTreeSet::new());
     for _ in 0..40 {
         pairs.insert(stored(world, "tls.crt").await);
         bundles.insert(world.tenantry.ca_bundle().await.unwrap());
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    for load in load {
-        load.none_failed(200).await;
+    for load in loads {
+        load::none_failed(load, 200).await;
     }
     assert!(pairs.len() >= 4, "{} pairs", pairs.len());
     assert!(bundles.len() >= 3, "{} bundles", bundles.len());

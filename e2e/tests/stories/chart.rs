@@ -3,10 +3,8 @@
 //! The rights are compared with a list, so that a new one needs a decision here and a reason in the chart.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
-use e2e::Bed;
-use e2e::world::command::output;
+use e2e::world::chart::helm;
 use serde_json::Value;
 
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/tenantry");
@@ -31,13 +29,6 @@ const RIGHTS: &[&str] = &[
     "Role coordination.k8s.io leases [tenantry] get,patch",
 ];
 
-async fn helm(arguments: &[&str]) -> String {
-    let bed = Bed::shared().unwrap();
-    let mut command = Command::new(bed.description().programs.helm.join("helm"));
-    command.args(arguments);
-    output(command, "").await.unwrap().success().unwrap().stdout
-}
-
 async fn rendered(values: &[&str]) -> Vec<Value> {
     let mut arguments = vec![
         "template",
@@ -47,7 +38,8 @@ async fn rendered(values: &[&str]) -> Vec<Value> {
         RELEASE_NAMESPACE,
     ];
     arguments.extend(values.iter().flat_map(|value| ["--set", value]));
-    serde_saphyr::from_multiple(&helm(&arguments).await).unwrap()
+    let output = helm(&arguments).await.unwrap().success().unwrap();
+    serde_saphyr::from_multiple(&output.stdout).unwrap()
 }
 
 fn of_kind<'a>(objects: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
@@ -219,9 +211,99 @@ async fn the_crds_stay_when_the_release_goes_and_can_be_left_out() {
 
 #[tokio::test]
 async fn helm_finds_nothing_wrong_with_the_chart() {
-    let said = helm(&["lint", "--strict", CHART, "--set", URL]).await;
-    assert!(
-        said.contains("0 chart(s) failed") && !said.contains("[WARNING]"),
-        "{said}"
+    for values in [
+        "",
+        URL,
+        "certificates.mode=certManager,metrics.serviceMonitor.enabled=true,metrics.prometheusRule.enabled=true,\
+         metrics.dashboard.enabled=true,networkPolicy.enabled=true",
+    ] {
+        let output = helm(&["lint", "--strict", CHART, "--set", values])
+            .await
+            .unwrap();
+        let said = output.success().unwrap().stdout;
+        assert!(
+            said.contains("0 chart(s) failed") && !said.contains("[WARNING]"),
+            "{said}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_pods_meet_the_restricted_profile_and_have_bounds() {
+    let objects = rendered(&[]).await;
+    let deployments: Vec<&Value> = of_kind(&objects, "Deployment").collect();
+    assert_eq!(deployments.len(), 1);
+    let spec = &deployments[0]["spec"];
+    assert_eq!(spec["replicas"], 2);
+    let pod = &spec["template"]["spec"];
+    assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+    assert_eq!(
+        pod["securityContext"]["seccompProfile"]["type"],
+        "RuntimeDefault"
     );
+    let containers = pod["containers"].as_array().unwrap();
+    assert_eq!(containers.len(), 1);
+    let security = &containers[0]["securityContext"];
+    assert_eq!(security["allowPrivilegeEscalation"], false);
+    assert_eq!(security["readOnlyRootFilesystem"], true);
+    assert_eq!(texts(&security["capabilities"]["drop"]), ["ALL"]);
+    let resources = &containers[0]["resources"];
+    assert!(resources["requests"]["memory"].is_string(), "{resources}");
+    assert!(resources["limits"]["memory"].is_string(), "{resources}");
+    for (probe, path) in [
+        ("startupProbe", "/livez"),
+        ("livenessProbe", "/livez"),
+        ("readinessProbe", "/readyz"),
+    ] {
+        assert_eq!(containers[0][probe]["httpGet"]["path"], path);
+        assert_eq!(containers[0][probe]["httpGet"]["scheme"], "HTTPS");
+    }
+}
+
+#[tokio::test]
+async fn the_service_and_the_budget_choose_the_pods() {
+    let objects = rendered(&[]).await;
+    let deployment = of_kind(&objects, "Deployment").next().unwrap();
+    let selector = deployment["spec"]["selector"]["matchLabels"]
+        .as_object()
+        .unwrap();
+    let labels = &deployment["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(selector.len(), 3);
+    for (key, value) in selector {
+        assert_eq!(&labels[key], value);
+    }
+    let service = of_kind(&objects, "Service").next().unwrap();
+    assert_eq!(service["spec"]["selector"].as_object(), Some(selector));
+    let budget = of_kind(&objects, "PodDisruptionBudget").next().unwrap();
+    assert_eq!(
+        budget["spec"]["selector"]["matchLabels"].as_object(),
+        Some(selector)
+    );
+    let single = rendered(&["replicas=1"]).await;
+    assert_eq!(of_kind(&single, "PodDisruptionBudget").count(), 0);
+}
+
+#[tokio::test]
+async fn for_a_process_outside_the_cluster_the_chart_runs_nothing() {
+    let opted_in = [
+        URL,
+        "certificates.mode=certManager",
+        "networkPolicy.enabled=true",
+        "metrics.serviceMonitor.enabled=true",
+    ];
+    let objects = rendered(&opted_in).await;
+    let kinds: BTreeSet<&str> = objects
+        .iter()
+        .filter_map(|object| object["kind"].as_str())
+        .collect();
+    let expected = BTreeSet::from([
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "CustomResourceDefinition",
+        "Role",
+        "RoleBinding",
+        "ServiceAccount",
+        "ValidatingWebhookConfiguration",
+    ]);
+    assert_eq!(kinds, expected);
 }

@@ -12,5 +12,8 @@
 
 mod bed_works;
 mod chart;
+mod chart_golden;
+mod chart_refused;
+mod chart_upgrade;
 mod differential;
 mod legacy;

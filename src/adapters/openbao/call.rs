@@ -142,6 +142,13 @@ impl Mount {
     }
 }
 
+/// What is read of a token; the rest of the answer, the token itself among it, is not.
+#[derive(Deserialize)]
+pub(super) struct TimeLeft {
+    /// Seconds; 0 means that it never ends.
+    pub(super) ttl: u32,
+}
+
 /// Writes custom metadata and nothing else. The library's request sends its unset fields as `null`, which resets
 /// `max_versions` and `cas_required` of the entry.
 pub(super) struct WriteCustomMetadata {

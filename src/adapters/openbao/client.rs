@@ -21,7 +21,7 @@ use super::call::{Answer, WriteCustomMetadata, send};
 use super::entry::{self, Entry};
 use super::failure;
 use super::session::Sessions;
-use super::settings::{OpenBaoConfigError, OpenBaoSettings, is_plain_path};
+use super::settings::{Auth, OpenBaoConfigError, OpenBaoSettings, is_plain_path};
 
 /// How many request deadlines one operation may take: a login, a refused call, and the call itself.
 const DEADLINES: u32 = 3;
@@ -54,10 +54,19 @@ impl OpenBao {
         })
     }
 
-    /// When the present login ends; `None` before the first one and for a token from a file.
+    /// When the present token ends; `None` before the first login, if it never ends, and if OpenBao does not say.
     #[must_use]
     pub fn token_expiry(&self) -> Option<Timestamp> {
-        self.sessions.expires()
+        self.sessions.ends()
+    }
+
+    /// Whether the token is renewed by logging in, or given to this process in a file.
+    #[must_use]
+    pub fn auth(&self) -> &'static str {
+        match self.settings.auth {
+            Auth::Kubernetes { .. } => "kubernetes",
+            Auth::Token { .. } => "token",
+        }
     }
 
     /// Reads the latest version at a path under the mount, and whose it is.

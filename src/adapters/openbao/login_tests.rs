@@ -18,7 +18,9 @@ use serde_json::json;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::double::json;
-use super::fixture::{LOGIN, answering, by_kubernetes, file, login, nothing, owner, settings};
+use super::fixture::{
+    LOGIN, answering, by_kubernetes, by_token, file, login, nothing, owner, settings,
+};
 use super::{Auth, OpenBao};
 
 #[tokio::test]
@@ -246,5 +248,28 @@ async fn c5_h34_no_log_at_any_level_shows_a_token_a_password_or_a_servers_text()
         ] {
             assert!(!text.contains(secret), "{secret} in {text}");
         }
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_token_from_a_file_is_asked_for_and_may_stay_unknown() {
+    let answers = [
+        (200, json!({"data": {"id": "s.token", "ttl": 3600}}), true),
+        (200, json!({"data": {"id": "s.token", "ttl": 0}}), false),
+        (403, json!({"errors": ["permission denied"]}), false),
+    ];
+    for (status, body, known) in answers {
+        let double = answering(move |asked| {
+            Some(if asked.line == "GET /v1/auth/token/lookup-self" {
+                json(status, &body)
+            } else {
+                nothing()
+            })
+        });
+        let bao = by_token(&double, "ends");
+        assert_eq!(bao.token_expiry(), None, "before the first login");
+        let read = bao.read("base/ns/name").await.ok().unwrap();
+        assert_eq!(read.fact, EntryFact::Absent);
+        assert_eq!(bao.token_expiry().is_some(), known, "{status}");
     }
 }

@@ -14,8 +14,9 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use vaultrs::api::EndpointMiddleware;
 use vaultrs::api::auth::kubernetes::requests::LoginWithKubernetesRequest;
+use vaultrs::api::token::requests::LookupTokenSelfRequest;
 
-use super::call::{Login, Mount, ReadMount, send};
+use super::call::{Login, Mount, ReadMount, TimeLeft, send};
 use super::failure;
 use super::settings::{Auth, OpenBaoSettings};
 use super::transport::{Transport, token_header};
@@ -34,7 +35,10 @@ pub(super) struct Session {
     /// Sends with the token.
     pub(super) transport: Transport,
     renew_at: Instant,
+    /// When the login ends; until then it is used if no other can be made. `None` for a token from a file: the file decides.
     expires: Option<Timestamp>,
+    /// When the token ends, if it does and that is known; only to be shown.
+    ends: Option<Timestamp>,
 }
 
 #[derive(Default)]
@@ -74,9 +78,9 @@ impl Sessions {
         &self.middleware
     }
 
-    /// When the present login ends.
-    pub(super) fn expires(&self) -> Option<Timestamp> {
-        self.session.load().as_ref()?.expires
+    /// When the present token ends.
+    pub(super) fn ends(&self) -> Option<Timestamp> {
+        self.session.load().as_ref()?.ends
     }
 
     /// A session that is not about to end.
@@ -150,7 +154,7 @@ impl Sessions {
             .settings
             .transport()
             .map_err(|error| Failure::new(Class::Misconfigured, error.to_string()))?;
-        let session = match &self.settings.auth {
+        let mut session = match &self.settings.auth {
             Auth::Token { file } => {
                 let token = read_token(file).await?;
                 Self::session(&anonymous, &token, TOKEN_FILE_AGE, None)?
@@ -178,6 +182,9 @@ impl Sessions {
             }
         };
         self.check_mount(&session.transport).await?;
+        if let Auth::Token { .. } = &self.settings.auth {
+            session.ends = self.end_of_token(&session.transport).await;
+        }
         tracing::debug!(expires = ?session.expires, "logged in to OpenBao");
         Ok(session)
     }
@@ -198,6 +205,7 @@ impl Sessions {
             transport: anonymous.with_token(header),
             renew_at: Instant::now() + age,
             expires,
+            ends: expires,
         })
     }
 
@@ -234,6 +242,15 @@ impl Sessions {
                 .ok_or_else(|| failure::garbled(&doing, "it has no token")),
             status => Err(failure::of_status(status, &doing)),
         }
+    }
+
+    /// When a token that nobody renews here ends; `None` if never, or if it has no right to ask.
+    async fn end_of_token(&self, transport: &Transport) -> Option<Timestamp> {
+        let request = LookupTokenSelfRequest {};
+        let request = request.with_middleware(&self.middleware);
+        let answer = send(&request, transport, "asking when the token ends").await;
+        let ttl = answer.ok()?.data::<TimeLeft>()?.ttl;
+        (ttl > 0).then(|| Timestamp::now() + SignedDuration::from_secs(i64::from(ttl)))
     }
 
     async fn check_mount(&self, transport: &Transport) -> Result<(), Failure> {

@@ -161,10 +161,8 @@ async fn path_segments_are_percent_encoded_and_folding_ones_refused() {
     let double = answering(|_| Some(nothing()));
     let bao = by_token(&double, "path");
     bao.read("base/a b?x#y%/ü").await.ok().unwrap();
-    assert_eq!(
-        double.asked()[1].line,
-        "GET /v1/secret/data/base/a%20b%3Fx%23y%25/%C3%BC"
-    );
+    let asked = double.count("GET /v1/secret/data/base/a%20b%3Fx%23y%25/%C3%BC");
+    assert_eq!(asked, 1);
     let before = double.asked().len();
     for path in ["", "a//b", "../sys/x", "a/./b", "a/..", "a\n"] {
         assert_eq!(

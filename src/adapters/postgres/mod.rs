@@ -38,6 +38,7 @@ use domain::tenancy::names::{ExtensionName, Uid};
 use domain::tenancy::tenant::DeletionPolicy;
 use secrecy::SecretString;
 
+pub use pool::Connections;
 use pool::{Identity, Server};
 pub use target::{
     AdminCredential, Depth, Fingerprint, NewClaim, PostgresSettings, ServerQuery, ServerTarget,
@@ -58,6 +59,17 @@ impl Postgres {
             settings,
             servers: Mutex::default(),
         }
+    }
+
+    /// How many connections there are now.
+    #[must_use]
+    pub fn connections(&self) -> Connections {
+        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = Connections::default();
+        for server in servers.values() {
+            server.count(&mut connections);
+        }
+        connections
     }
 
     /// One look at a server. It never fails as a whole: what is unmet is in the observation, with the statement that cures it.

@@ -42,6 +42,27 @@ impl Identity {
     }
 }
 
+/// How many connections there are, over all servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// Open, and used by nobody.
+    pub idle: usize,
+    /// In use, with a place left beside them.
+    pub in_use: usize,
+    /// In use, and the last ones that their server may have: the next round that needs one waits.
+    pub at_cap: usize,
+}
+
+impl Connections {
+    fn add(&mut self, used: usize, most: usize) {
+        if used < most {
+            self.in_use += used;
+        } else {
+            self.at_cap += used;
+        }
+    }
+}
+
 /// One Instance's server.
 pub(super) struct Server {
     pub(super) identity: Identity,
@@ -147,6 +168,18 @@ impl Server {
             Ok(Err(error)) => Err(VisitError::Login(error)),
             Err(_elapsed) => Err(VisitError::Busy(could_not_connect(self.dialer.endpoint()))),
         }
+    }
+
+    /// Adds the connections of this server: those of the pool and the short-lived ones have a limit each.
+    pub(super) fn count(&self, connections: &mut Connections) {
+        let pool = self.pool.status();
+        connections.idle += pool.available;
+        connections.add(pool.size.saturating_sub(pool.available), pool.max_size);
+        let visits = self.settings.visits.max(1);
+        connections.add(
+            visits.saturating_sub(self.visits.available_permits()),
+            visits,
+        );
     }
 
     /// Lets idle connections go, so that the next one is a new login.
@@ -282,5 +315,24 @@ fn cancel_later(dialer: &Arc<Dialer>, token: &CancelToken) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         let (dialer, token) = (Arc::clone(dialer), token.clone());
         runtime.spawn(async move { dialer.cancel(token).await });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d14_connections_count_as_at_their_cap_only_where_no_place_is_left() {
+        let mut connections = Connections::default();
+        connections.add(3, 4);
+        connections.add(2, 2);
+        connections.add(0, 4);
+        let expected = Connections {
+            idle: 0,
+            in_use: 3,
+            at_cap: 2,
+        };
+        assert_eq!(connections, expected);
     }
 }

@@ -33,6 +33,7 @@ pub fn forget(ctx: &Context, gone: &Guarded<PostgreSQLTenant>) {
 pub(super) fn forget_uid(ctx: &Context, uid: &Uid) {
     ctx.settled.forget(uid);
     ctx.backoff.forget(uid);
+    ctx.phases.forget(uid);
     ctx.events.forget(uid);
 }
 

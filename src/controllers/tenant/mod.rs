@@ -17,7 +17,7 @@ use domain::tenancy::effect::{TenantEffect, tenant_status_id};
 use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::names::Uid;
 use domain::tenancy::reason::Retry;
-use domain::tenancy::tenant::TenantStatus;
+use domain::tenancy::tenant::{TenantPhase, TenantStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};
@@ -25,6 +25,7 @@ use kube::{Resource, ResourceExt};
 use self::sight::Sight;
 use self::subject::Subject;
 use super::context::Context;
+use super::phases::Saved;
 use super::{Counted, Ending, MOST_ROUNDS};
 use crate::adapters::kubernetes::is_held;
 use crate::effects;
@@ -69,9 +70,9 @@ pub async fn reconcile(
         seen: None,
         projection_version: None,
     };
-    let ending = super::caught(CONTROLLER, run.converge(namespace, name)).await;
+    let ending = super::caught(&ctx.metrics, CONTROLLER, run.converge(namespace, name)).await;
     counted.ended(ending);
-    let Ending::Pause(retry) = ending else {
+    let Some(retry) = ending.retry() else {
         departed::forget_uid(&ctx, &uid);
         return Ok(Action::await_change());
     };
@@ -170,7 +171,8 @@ impl Run<'_> {
                         .notice(&subject.identity().uid, &about, &text)
                         .await;
                 }
-                Err(Stop::End(Ending::Pause(retry)))
+                let ready = subject.saved().ready.as_ref();
+                Err(Stop::End(Ending::rest(retry, ready)))
             }
             Step::Effect(effect) if self.done.as_ref() == Some(&effect) => {
                 let text = format!(
@@ -232,7 +234,8 @@ impl Run<'_> {
                         .notice(&subject.identity().uid, &object.object_ref(&()), &text)
                         .await;
                 }
-                Err(Stop::End(Ending::Pause(retry)))
+                let ready = subject.saved().ready.as_ref();
+                Err(Stop::End(Ending::rest(retry, ready)))
             }
             // A failure is never answered by another effect.
             Step::Effect(_) => Err(Stop::End(Ending::Pause(Retry::Backoff))),
@@ -264,6 +267,14 @@ impl Run<'_> {
                 }
             }
         };
+        let phase = Saved {
+            kind: "PostgreSQLTenant",
+            from: before.phase.as_str(),
+            to: status.phase.as_str(),
+            first: object.status.is_none(),
+            rests: status.phase == TenantPhase::Ready,
+        };
+        ctx.phases.saved(&ctx.metrics, object.meta(), phase);
         if let (Some(ready), Some(uid)) = (&status.ready, object.uid()) {
             tracing::info!(
                 namespace = %object.namespace().unwrap_or_default(), name = %object.name_any(), uid,
@@ -281,7 +292,7 @@ impl Run<'_> {
         }
         match then {
             Then::Continue => Ok(saved),
-            Then::Rest(retry) => Err(Stop::End(Ending::Pause(retry))),
+            Then::Rest(retry) => Err(Stop::End(Ending::rest(retry, status.ready.as_ref()))),
         }
     }
 }

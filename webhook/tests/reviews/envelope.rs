@@ -140,7 +140,7 @@ async fn h6_a_wrong_envelope_is_400_with_a_plain_reason() {
         (with("tenant-create", "/request", json!(null)), "no request"),
         (
             with("tenant-create", "/request", json!(["x"])),
-            "no JSON object",
+            "JSON object",
         ),
         (
             with("tenant-create", "/request/uid", json!("")),

@@ -17,6 +17,9 @@ fn chunked(chunk: usize, times: usize) -> Body {
     Body::from_stream(stream::repeat_with(move || -> Chunk { Ok(chunk.clone()) }).take(times))
 }
 
+/// Bytes of a review that is judged on a thread of its own.
+const LARGE: usize = (64 << 10) + 1;
+
 /// The review of a fixture, blown up with blanks to a length.
 fn padded(length: usize) -> Vec<u8> {
     let mut body = fixture("tenant-create").to_string().into_bytes();
@@ -111,16 +114,27 @@ async fn requests_over_the_places_are_shed_at_once_and_the_others_answered() {
             ..Limits::default()
         },
     );
-    let review = fixture("tenant-create");
+    // Judged on a thread of its own.
+    let review = padded(LARGE);
     let begun = Instant::now();
     let ask = async {
-        let reply = world.ask(&review).await;
+        let reply = world.post(Route::Tenant, review.clone()).await;
         (reply, begun.elapsed())
     };
     let replies = futures::join!(
         ask,
-        async { (world.ask(&review).await, begun.elapsed()) },
-        async { (world.ask(&review).await, begun.elapsed()) }
+        async {
+            (
+                world.post(Route::Tenant, review.clone()).await,
+                begun.elapsed(),
+            )
+        },
+        async {
+            (
+                world.post(Route::Tenant, review.clone()).await,
+                begun.elapsed(),
+            )
+        }
     );
     let mut replies = [replies.0, replies.1, replies.2];
     replies.sort_by_key(|(_, took)| *took);
@@ -181,7 +195,7 @@ async fn a_judge_that_overruns_is_504_and_keeps_its_turn_until_it_has_ended() {
     let world = World::new(slow, limits);
     for _ in 0..2 {
         let begun = Instant::now();
-        let reply = world.ask(&fixture("tenant-create")).await;
+        let reply = world.post(Route::Tenant, padded(LARGE)).await;
         assert_eq!(reply.status, StatusCode::GATEWAY_TIMEOUT);
         assert!(
             begun.elapsed() < Duration::from_millis(300),

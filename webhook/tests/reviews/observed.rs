@@ -50,6 +50,12 @@ async fn each_request_is_counted_once_with_values_of_a_closed_set() {
         ]
     );
     assert_eq!(decided[1].outcome, Outcome::Denied);
+    let unread = |outcome| match outcome {
+        Outcome::Refused { before_decode, .. } => before_decode,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(unread(decided[2].outcome), Some("not_a_review"));
+    assert_eq!(unread(decided[4].outcome), None, "it was read and panicked");
     assert_eq!(world.ledger.begun.load(Ordering::SeqCst), decided.len());
 }
 
@@ -68,10 +74,15 @@ impl Write for Sink {
 }
 
 async fn logged(review: &serde_json::Value) -> String {
+    logged_at(tracing::Level::DEBUG, review).await
+}
+
+async fn logged_at(level: tracing::Level, review: &serde_json::Value) -> String {
     let sink = Sink::default();
     let writer = sink.clone();
     let subscriber = tracing_subscriber::fmt()
         .with_ansi(false)
+        .with_max_level(level)
         .with_writer(move || writer.clone())
         .finish();
     let guard = tracing::subscriber::set_default(subscriber);
@@ -82,7 +93,8 @@ async fn logged(review: &serde_json::Value) -> String {
 }
 
 #[tokio::test]
-async fn each_request_is_one_log_line_that_names_its_object_and_verdict() {
+async fn each_request_is_one_log_line_that_names_its_object_and_verdict_and_an_allowed_one_is_a_detail()
+ {
     let line = logged(&fixture("tenant-create")).await;
     assert_eq!(line.lines().count(), 1, "{line}");
     for part in [
@@ -95,7 +107,9 @@ async fn each_request_is_one_log_line_that_names_its_object_and_verdict() {
     ] {
         assert!(line.contains(part), "{part}: {line}");
     }
-    let line = logged(&with("tenant-create", "/request/uid", json!(""))).await;
+    let info = tracing::Level::INFO;
+    assert_eq!(logged_at(info, &fixture("tenant-create")).await, "");
+    let line = logged_at(info, &with("tenant-create", "/request/uid", json!(""))).await;
     assert!(
         line.contains("allowed=false") && line.contains("refusal=\"request.uid must be"),
         "{line}"
