@@ -53,7 +53,7 @@ pub struct ApplicationSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release_channel: Option<String>,
     /// The package's settings, as its schema describes them. Left out settings get the schema's and the project's defaults.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub settings: Option<Map<String, Value>>,
     /// NoResourceReconciliation stops applying manifests; hooks go on.
@@ -61,7 +61,7 @@ pub struct ApplicationSpec {
     #[schemars(extend("enum" = ["NoResourceReconciliation"]))]
     pub maintenance: Option<String>,
     /// Replicas and resources per workload; without effect on settings.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form_list")]
     pub resource_requests: Option<Vec<Map<String, Value>>>,
 }
@@ -77,7 +77,7 @@ pub struct ApplicationStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_version: Option<CurrentVersion>,
     /// Effective settings of the most recent successful apply.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub last_applied_configuration: Option<Map<String, Value>>,
     /// Conditions; until Installed is True it is the only one.
@@ -96,7 +96,7 @@ pub struct ApplicationStatus {
     )]
     pub urls: Vec<Endpoint>,
     /// Progress of the current apply.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub tracking: Option<Map<String, Value>>,
 }

@@ -60,7 +60,7 @@ pub struct AvailableClusterResourceStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available_count: Option<i64>,
     /// The kind of the resources.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub granted_resource_kind: Option<Value>,
     /// Generation that was last looked at.
@@ -110,7 +110,7 @@ pub struct GrantableClusterResourceDefinitionSpec {
     #[schemars(extend("enum" = ["Managed", "External"], "default" = "Managed"))]
     pub enforcement: Option<String>,
     /// What is never offered: filters by names, matchLabels, matchExpressions.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form_list")]
     pub excluded: Option<Vec<Map<String, Value>>>,
 }
@@ -148,7 +148,7 @@ pub struct DefaultFrom {
 #[serde(rename_all = "camelCase")]
 pub struct ClusterResourceGrantPolicySpec {
     /// Which projects: absent means none, empty means all.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub project_selector: Option<Map<String, Value>>,
     /// What is granted.
@@ -165,14 +165,14 @@ pub struct Grant {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed: Option<Vec<String>>,
     /// Label selector of what may be used.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub allowed_selector: Option<Map<String, Value>>,
     /// Names that may not be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub denied: Option<Vec<String>>,
     /// Label selector of what may not be used.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub denied_selector: Option<Map<String, Value>>,
     /// The project's default.

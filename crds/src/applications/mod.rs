@@ -4,6 +4,8 @@
 //! here. What settings mean is judged by the domain, never by these schemas.
 
 pub mod application;
+mod conditions;
+pub mod convert;
 pub mod grants;
 pub mod operation;
 pub mod package;
@@ -22,6 +24,15 @@ pub const VERSION: &str = "v1alpha1";
 /// An object whose keys are unknown to the API server, which keeps them.
 pub(crate) fn free_form(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+}
+
+/// The same, written as a whole: the API server notes who wrote it once, and not for each of its keys.
+pub(crate) fn one_value(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": true,
+        "x-kubernetes-map-type": "atomic"
+    })
 }
 
 /// A list of objects whose keys are unknown to the API server, which keeps them.

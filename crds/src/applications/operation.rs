@@ -63,11 +63,11 @@ pub struct PackageRepositoryOperationStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Time>,
     /// What was found of each package.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form_list")]
     pub packages: Option<Vec<Map<String, Value>>>,
     /// Packages that are still to be looked at.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form_list")]
     pub packages_to_process: Option<Vec<Map<String, Value>>>,
     /// Conditions.

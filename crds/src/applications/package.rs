@@ -51,14 +51,14 @@ pub struct ApplicationPackageStatus {
     )]
     pub available_repositories: Vec<String>,
     /// Instances per namespace.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub installed: Option<Map<String, Value>>,
     /// Instances in all namespaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installed_overall: Option<i64>,
     /// Recommended version of each release channel.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub release_channels: Option<Map<String, Value>>,
 }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{by_type, free_form};
+use super::{by_type, one_value};
 use crate::wire::null_as_default;
 
 /// Kept while an Application uses the version.
@@ -62,8 +62,8 @@ pub struct ApplicationPackageVersionSpec {
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationPackageVersionStatus {
     /// What package.yaml and changelog.yaml say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "free_form")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "one_value")]
     pub package_metadata: Option<Map<String, Value>>,
     /// The published schemas.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,8 +105,12 @@ pub struct PackageSchemas {
 #[serde(rename_all = "camelCase")]
 pub struct PublishedSchema {
     /// The schema.
-    #[serde(rename = "openAPIV3Schema", skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "free_form")]
+    #[serde(
+        default,
+        rename = "openAPIV3Schema",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(schema_with = "one_value")]
     pub open_api_v3_schema: Option<Map<String, Value>>,
     /// Descriptions by language, each by JSON pointer into the schema.
     #[serde(

@@ -44,6 +44,12 @@ impl LoadReason {
         Self::NotStored,
     ];
 
+    /// The reason of this word, if it is one of ours.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
+    }
+
     /// The word in the condition. A true condition has its type as reason.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -116,6 +122,8 @@ pub struct Publication {
 pub struct Noted {
     /// What is published.
     pub publication: Publication,
+    /// `type` of package.yaml, for the list of packages on offer.
+    pub kind: Option<String>,
     /// One sentence each.
     pub notes: Vec<String>,
 }
@@ -126,7 +134,7 @@ pub struct Noted {
 /// A file that cannot be used, with its name and the place in it.
 pub fn publication(files: &Files, package: &str, limits: &Limits) -> Result<Noted, Refusal> {
     let mut notes = Vec::new();
-    let metadata = metadata(files, package, limits, &mut notes)?;
+    let (kind, metadata) = metadata(files, package, limits, &mut notes)?;
     let documents = Documents::read(files, limits)?;
     let settings_file = documents.settings_file;
     let settings = published(
@@ -154,6 +162,7 @@ pub fn publication(files: &Files, package: &str, limits: &Limits) -> Result<Note
             descriptions,
             values,
         },
+        kind,
         notes,
     })
 }
@@ -163,7 +172,7 @@ fn metadata(
     package: &str,
     limits: &Limits,
     notes: &mut Vec<String>,
-) -> Result<Map<String, Value>, Refusal> {
+) -> Result<(Option<String>, Map<String, Value>), Refusal> {
     let invalid = |error: super::metadata::MetadataError| {
         Refusal::new(LoadReason::InvalidPackage, error.to_string())
     };
@@ -175,7 +184,7 @@ fn metadata(
     });
     let (metadata, note) = file.published(changelog, limits).map_err(invalid)?;
     notes.extend(note);
-    Ok(metadata)
+    Ok((file.kind, metadata))
 }
 
 fn published(
