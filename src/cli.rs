@@ -15,7 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use self::check::CheckOptions;
 pub use self::openbao::{OpenBaoAuth, OpenBaoOptions};
-pub use self::package::{PackageCommand, RenderOptions, VerifyOptions};
+pub use self::package::{PackageCommand, PackageSourceOptions, RenderOptions, VerifyOptions};
 pub use self::registry::{
     AdoptOptions, InstanceOptions, ListOptions, RegistryCommand, ReleaseOptions,
 };
@@ -82,6 +82,9 @@ pub struct RunOptions {
     /// The loops.
     #[command(flatten)]
     pub loops: LoopOptions,
+    /// Packages of applications.
+    #[command(flatten)]
+    pub packages: PackageSourceOptions,
     /// Logs.
     #[command(flatten)]
     pub logs: LogOptions,

@@ -15,6 +15,8 @@ use crds::{PostgreSQLInstance, PostgreSQLTenant};
 use domain::tenancy::endpoint::AddressPolicy;
 use domain::tenancy::failure::Failure;
 use domain::tenancy::tenant::SecretLayout;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use kube::client::ClientBuilder;
 use kube::runtime::reflector;
 use tokio::sync::mpsc;
@@ -24,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use self::replica::{Upkeep, election, serving, serving_files};
 use crate::adapters::kubernetes::events::Events;
 use crate::adapters::kubernetes::lease::ClusterLease;
+use crate::adapters::kubernetes::packages::Packages;
 use crate::adapters::kubernetes::{Cluster, DEADLINE};
 use crate::adapters::openbao::{Auth, OpenBao, OpenBaoConfigError, OpenBaoSettings};
 use crate::adapters::postgres::{Postgres, PostgresSettings};
@@ -33,6 +36,7 @@ use crate::controllers::backoff::Backoff;
 use crate::controllers::context::{Context, Deployment};
 use crate::controllers::credentials::Credentials;
 use crate::controllers::phases::Phases;
+use crate::controllers::publication::{self, Publication};
 use crate::controllers::settled::Settled;
 use crate::controllers::{instance, tenant};
 use crate::heartbeat::Heartbeat;
@@ -217,6 +221,7 @@ struct Parts {
     tenant_reader: reflector::Store<Guarded<PostgreSQLTenant>>,
     instance_reader: reflector::Store<Guarded<PostgreSQLInstance>>,
     to_check: mpsc::UnboundedReceiver<String>,
+    publication: Option<Publication>,
 }
 
 impl Parts {
@@ -250,6 +255,8 @@ impl Parts {
         let (tenant_reader, tenants) = reflector::store();
         let (instance_reader, instances) = reflector::store();
         let settled = Arc::new(Settled::default());
+        let stop = CancellationToken::new();
+        let publication = publication(options, &client, &metrics, &stop);
         let (instances_to_check, to_check) = mpsc::unbounded_channel();
         let context = Arc::new(Context {
             events: Events::new(client.clone()),
@@ -264,7 +271,7 @@ impl Parts {
             phases: Phases::default(),
             settled: Arc::clone(&settled),
             instances_to_check,
-            stop: CancellationToken::new(),
+            stop,
             deployment,
         });
         Ok(Self {
@@ -281,6 +288,7 @@ impl Parts {
             tenant_reader,
             instance_reader,
             to_check,
+            publication,
         })
     }
 
@@ -297,6 +305,13 @@ impl Parts {
         let (tell_vanishing, vanished) = mpsc::unbounded_channel();
         let (tell_change, changed) = mpsc::unbounded_channel();
         let departures = departures(Arc::clone(&self.context), departed, self.leading.clone());
+        if self.publication.is_some() {
+            metrics.workers(publication::CONTROLLER, 1);
+        }
+        let published: BoxFuture<'static, ()> = match self.publication {
+            Some(publication) => publication::follow(publication, self.leading.clone()).boxed(),
+            None => futures::future::ready(()).boxed(),
+        };
         let heartbeat = self.heartbeat;
         let (context, settled) = (self.context, self.settled);
         let instances = Loop {
@@ -324,12 +339,29 @@ impl Parts {
         );
         async move {
             tokio::select! {
-                _ended = futures::future::join(instances, tenants) => {}
+                _ended = futures::future::join3(instances, tenants, published) => {}
                 () = departures => {}
                 () = heartbeat.beat() => {}
             }
         }
     }
+}
+
+/// Publication from a directory, if there is one.
+fn publication(
+    options: &RunOptions,
+    client: &kube::Client,
+    metrics: &Arc<Metrics>,
+    stop: &CancellationToken,
+) -> Option<Publication> {
+    Some(Publication {
+        packages: Packages::new(client.clone(), DEADLINE),
+        events: Events::new(client.clone()),
+        metrics: Arc::clone(metrics),
+        directory: options.packages.package_dir.clone()?,
+        resync: options.loops.resync_interval,
+        stop: stop.clone(),
+    })
 }
 
 /// OpenBao's settings from its flags, for every command that speaks to it.

@@ -1,10 +1,19 @@
-//! Options of `tenantry package`.
+//! Options of `tenantry package`, and of packages in `tenantry run`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 use super::OutputFormat;
+
+/// Where packages of applications come from.
+#[derive(Debug, Args)]
+pub struct PackageSourceOptions {
+    /// For development: a directory that becomes the package repository `local`, with `<package>/<version>/` in it, or an
+    /// archive `<package>/<version>.tar.gz`. Looked at every second. Every replica needs it: whichever leads publishes.
+    #[arg(long, env = "TENANTRY_PACKAGE_DIR", value_name = "DIR")]
+    pub package_dir: Option<PathBuf>,
+}
 
 /// Subcommands of `tenantry package`.
 #[derive(Debug, Subcommand)]

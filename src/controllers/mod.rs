@@ -9,6 +9,7 @@ pub mod credentials;
 pub(crate) mod fixture;
 pub mod instance;
 pub mod phases;
+pub mod publication;
 pub mod settled;
 pub mod tenant;
 

@@ -12,15 +12,20 @@ use super::{ReadError, add, bounded};
 
 pub(super) fn read(root: &Path, scope: Scope) -> Result<Files, ReadError> {
     let root = Dir::open_ambient_dir(root, ambient_authority()).map_err(ReadError::Root)?;
+    below(&root, scope)
+}
+
+/// Reads a package below a directory that is open already.
+pub(super) fn below(root: &Dir, scope: Scope) -> Result<Files, ReadError> {
     let mut files = Files::default();
     for path in [PACKAGE_FILE, CHANGELOG_FILE] {
-        if exists(&root, path)? {
-            add(&mut files, path, content(&root, path)?)?;
+        if exists(root, path)? {
+            add(&mut files, path, content(root, path)?)?;
         }
     }
-    if exists(&root, SCHEMA_FOLDER)? {
-        for path in schemas(&root, scope)? {
-            add(&mut files, &path, content(&root, &path)?)?;
+    if exists(root, SCHEMA_FOLDER)? {
+        for path in schemas(root, scope)? {
+            add(&mut files, &path, content(root, &path)?)?;
         }
     }
     Ok(files)
@@ -73,7 +78,7 @@ fn content(root: &Dir, path: &str) -> Result<Vec<u8>, ReadError> {
 }
 
 /// A path that leads out has an error of the library's own, without a code of the system.
-fn unreadable(path: &str, error: io::Error) -> ReadError {
+pub(super) fn unreadable(path: &str, error: io::Error) -> ReadError {
     let path = path.to_owned();
     if error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none() {
         return ReadError::Outside { path };

@@ -5,6 +5,7 @@
 
 mod archive;
 mod directory;
+pub mod repository;
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -75,6 +75,22 @@ impl Events {
         self.publish(about, EventType::Warning, reason, text).await;
     }
 
+    /// Says that a condition of another kind than `Ready` changed its reason.
+    pub async fn reason_changed(
+        &self,
+        about: &ObjectReference,
+        is_true: bool,
+        reason: &str,
+        text: &str,
+    ) {
+        let type_ = if is_true {
+            EventType::Normal
+        } else {
+            EventType::Warning
+        };
+        self.publish(about, type_, reason, text).await;
+    }
+
     /// Drops what was said of an object, so that the same notice is news again.
     pub fn forget(&self, uid: &Uid) {
         if let Ok(mut noticed) = self.noticed.lock() {

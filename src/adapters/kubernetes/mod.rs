@@ -6,6 +6,7 @@
 pub mod events;
 pub(in crate::adapters) mod failure;
 pub mod lease;
+pub mod packages;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
