@@ -111,7 +111,8 @@ fn a_bound_follows_the_lists_that_are_there() {
 
 #[test]
 fn what_is_accepted_at_the_edge_of_the_budget_takes_no_time_to_speak_of_h14() {
-    let shapes: [(&str, fn(usize) -> Value); 7] = [
+    type Document = fn(usize) -> Value;
+    let shapes: [(&str, Document); 7] = [
         ("self.l.all(x, self.l.all(y, x + y >= 0.0))", numbers),
         ("self.l.map(x, self.l.map(y, [x, y])).size() > 0", numbers),
         (
@@ -139,9 +140,9 @@ fn what_is_accepted_at_the_edge_of_the_budget_takes_no_time_to_speak_of_h14() {
         while refused - fits > 1 {
             let middle = fits.midpoint(refused);
             if accepted(middle) {
-                fits = middle
+                fits = middle;
             } else {
-                refused = middle
+                refused = middle;
             }
         }
         let (rule, document) = (parse(expression), document(fits));

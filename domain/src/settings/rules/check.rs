@@ -40,6 +40,27 @@ impl Container {
         }
     }
 
+    /// The kinds of value that a schema's `type` allows; no name allows all.
+    #[must_use]
+    pub fn allowed(types: &[&str]) -> Vec<Self> {
+        let allows = |name: &str| types.is_empty() || types.contains(&name);
+        let mut kinds = Vec::new();
+        if allows("object") {
+            kinds.push(Self::Object);
+        }
+        if allows("array") {
+            kinds.push(Self::Array);
+        }
+        if types.is_empty()
+            || types
+                .iter()
+                .any(|name| !matches!(*name, "object" | "array"))
+        {
+            kinds.push(Self::Other);
+        }
+        kinds
+    }
+
     fn as_type(self) -> Type {
         match self {
             Self::Object => Type::map(Type::String, Type::Dyn),

@@ -110,6 +110,21 @@ impl Rule {
         check(&parse(&self.0.source, &self.0.limits)?, own, old).map_err(CompileError::Check)
     }
 
+    /// Whether the rule is one, and can work on values of at least one of these kinds, old values being of the same kind.
+    ///
+    /// # Errors
+    /// [`CompileError`], of the first kind.
+    pub fn check_any(&self, kinds: &[Container]) -> Result<(), CompileError> {
+        let mut first = None;
+        for kind in kinds {
+            match self.check(*kind, *kind) {
+                Ok(()) => return Ok(()),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
     /// The expression as its author wrote it.
     #[must_use]
     pub fn source(&self) -> &str {

@@ -10,7 +10,7 @@ use super::compile::{CompileError, Rule};
 use super::decode::{ConfigError, decode};
 use super::limits::RuleLimits;
 use crate::settings::schema::Schema;
-use crate::settings::schema::node::{Node, NodeId, Type};
+use crate::settings::schema::node::{Node, NodeId};
 
 /// The schema has more rules than [`RuleLimits::rules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -117,7 +117,7 @@ impl Rules {
         let target = schema.resolve(node);
         let mut leads = self.by_node.contains_key(&node.id) || self.leads(target);
         each_reached(node, &mut |child| {
-            leads |= self.mark(schema, child, changed)
+            leads |= self.mark(schema, child, changed);
         });
         if let Some(mark) = self.leads.get_mut(node.id.0 as usize) {
             *changed |= leads && !*mark;
@@ -138,39 +138,12 @@ impl Rules {
 
 /// Why a rule can never be evaluated: it does not compile for any kind of value that the node's type allows.
 fn broken(rule: &Rule, node: &Node) -> Option<BrokenRule> {
-    let mut first = None;
-    for kind in kinds(node) {
-        // An old value is of the same kind, as long as the type has not changed.
-        match rule.check(kind, kind) {
-            Ok(()) => return None,
-            Err(error) => first = first.or(Some(error)),
-        }
-    }
-    first.map(|error| BrokenRule::Compile {
+    let names: Vec<&str> = node.types.names().iter().map(AsRef::as_ref).collect();
+    let error = rule.check_any(&Container::allowed(&names)).err()?;
+    Some(BrokenRule::Compile {
         expression: rule.source().to_owned(),
         error,
     })
-}
-
-fn kinds(node: &Node) -> Vec<Container> {
-    let allows = |kind| node.types.is_any() || node.types.contains(kind);
-    let mut kinds = Vec::new();
-    if allows(Type::Object) {
-        kinds.push(Container::Object);
-    }
-    if allows(Type::Array) {
-        kinds.push(Container::Array);
-    }
-    if node.types.is_any()
-        || node
-            .types
-            .names()
-            .iter()
-            .any(|name| !matches!(&**name, "object" | "array"))
-    {
-        kinds.push(Container::Other);
-    }
-    kinds
 }
 
 /// The nodes below a node that documents reach (S9).

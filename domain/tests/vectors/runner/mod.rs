@@ -5,6 +5,7 @@
 
 mod changes;
 mod filling;
+mod packages;
 mod rules;
 mod schemas;
 mod webhook;
@@ -116,6 +117,8 @@ impl Case {
             "enum-switch" => changes::enum_switch(&mut given),
             "webhook" => webhook::webhook(&mut given),
             "cel" => rules::cel(&given),
+            "verify" => packages::verify(&mut given),
+            "orphans" => packages::orphans(&mut given),
             other => Err(Failure(format!("  no runner knows the category {other}"))),
         }?;
         if let Some(key) = given.context.0.keys().next() {

@@ -5,6 +5,7 @@ use domain::settings::admission::{
 };
 use domain::settings::limits::Limits;
 use domain::settings::package::PackageSchemas;
+use domain::settings::requirements::check::{Platform, judge};
 use domain::violation::{Kind, Verdict, Violation};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -78,20 +79,16 @@ fn taken<T: Default + for<'d> Deserialize<'d>>(value: Option<Value>) -> Result<T
     )
 }
 
-fn requirements(version: Option<&Version>, unmet: Option<String>) -> Result<Verdict, Failure> {
-    if let Some(version) = version.filter(|version| !version.requirements.is_null()) {
-        return Err(Failure(format!(
-            "  requirements are not judged: {}",
-            version.requirements
-        )));
+/// `requirements_error` is what the check of a cluster that is known would say; the cases say no more of theirs.
+fn requirements(version: Option<&Version>, unmet: Option<String>) -> Verdict {
+    let written = version.map_or(&Value::Null, |version| &version.requirements);
+    let mut verdict = judge(written, &Platform::default());
+    if let Some(text) = unmet {
+        verdict
+            .violations
+            .push(Violation::new("spec.packageVersion", Kind::Forbidden, text));
     }
-    Ok(unmet.map_or_else(Verdict::allowed, |text| {
-        Verdict::refused(vec![Violation::new(
-            "spec.packageVersion",
-            Kind::Invalid,
-            text,
-        )])
-    }))
+    verdict
 }
 
 pub fn webhook(given: &mut Given) -> Result<Got, Failure> {
@@ -140,7 +137,7 @@ pub fn webhook(given: &mut Given) -> Result<Got, Failure> {
         .as_mut()
         .filter(|installed| Some(installed.version.as_str()) == running);
     let hook = loaded.map(|installed| installed.hook.take());
-    let requirements = requirements(version, cluster.requirements_error)?;
+    let requirements = requirements(version, cluster.requirements_error);
     let facts = Facts {
         default_repository,
         package_exists: cluster
