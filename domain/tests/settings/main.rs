@@ -15,6 +15,7 @@ mod form;
 mod hostile;
 mod loading;
 mod oracle;
+mod packages;
 mod patches;
 mod patterns;
 mod properties;
