@@ -1,8 +1,5 @@
 //! What is no rule at all (section 5.3, `compile`; H13).
 
-use domain::settings::rules::check::Container;
-use domain::settings::rules::compile::{CompileError, Rule};
-use domain::settings::rules::limits::{RuleLimits, SourceError};
 use serde_json::json;
 
 use crate::{all, outcome};
@@ -341,90 +338,4 @@ fn a_transition_rule_is_compiled_before_it_is_skipped() {
     assert_eq!(outcome("oldSelf.a == other", &own, None), "compile");
     assert_eq!(outcome("oldSelf.a == foo(1)", &own, None), "compile");
     assert_eq!(outcome("oldSelf.a == 1 && 1 == 'a'", &own, None), "compile");
-}
-
-#[test]
-fn a_rule_says_whether_it_is_a_transition_rule() {
-    for (expression, transition) in [
-        ("self.a == oldSelf.a", true),
-        ("self.l.all(x, x in oldSelf.l)", true),
-        ("has(oldSelf.a)", true),
-        ("[oldSelf].size() == 1", true),
-        ("{'a': oldSelf}.size() == 1", true),
-        ("self.oldSelf == 1", false),
-        ("'oldSelf' == self.a", false),
-        ("self.a == 1 // oldSelf", false),
-        ("true ? true : oldSelf.a", true),
-        ("type(oldSelf) == int", true),
-        (".oldSelf.a == 1", true),
-    ] {
-        let rule = Rule::parse(expression, "m", &RuleLimits::DEFAULT).unwrap();
-        assert_eq!(rule.is_transition(), transition, "{expression}");
-    }
-}
-
-#[test]
-fn a_rule_over_a_limit_is_refused_unread_s20() {
-    let limits = RuleLimits::DEFAULT;
-    let parse = |text: &str| Rule::parse(text, "m", &limits).unwrap_err();
-    let long = format!("self.a == '{}'", "x".repeat(limits.source_bytes));
-    assert!(matches!(
-        parse(&long),
-        CompileError::Source(SourceError::TooLong { .. })
-    ));
-    let wide = vec!["true"; limits.operators + 2].join("||");
-    assert!(matches!(
-        parse(&wide),
-        CompileError::Source(SourceError::TooManyOperators { .. })
-    ));
-    let deep = format!(
-        "{}true{}",
-        "(".repeat(limits.depth + 1),
-        ")".repeat(limits.depth + 1)
-    );
-    assert!(matches!(
-        parse(&deep),
-        CompileError::Source(SourceError::TooDeep { .. })
-    ));
-    let chain = vec!["1"; limits.depth + 2].join("+");
-    assert!(matches!(
-        parse(&chain),
-        CompileError::Source(SourceError::TooDeep { .. })
-    ));
-    for error in [parse(&long), parse(&wide), parse(&deep), parse(&chain)] {
-        assert!(error.is_limit());
-        assert!(error.to_string().contains("split it into several rules"));
-    }
-}
-
-#[test]
-fn a_long_list_of_alternatives_is_no_depth() {
-    let values: Vec<_> = (0..300).map(|i| format!("'value-{i}'")).collect();
-    assert_eq!(
-        outcome(
-            &format!("self.a in [{}]", values.join(",")),
-            &json!({"a": "value-7"}),
-            None
-        ),
-        "pass"
-    );
-    let terms: Vec<_> = (0..100).map(|i| format!("self.a == 'v{i}'")).collect();
-    assert_eq!(
-        outcome(&terms.join(" || "), &json!({"a": "v99"}), None),
-        "pass"
-    );
-}
-
-#[test]
-fn a_syntax_error_says_where() {
-    let error = Rule::parse("self.a ==\n  == 1", "m", &RuleLimits::DEFAULT).unwrap_err();
-    assert_eq!(error.to_string(), "at 2:3: unexpected token");
-    let error = Rule::parse("self.a ==", "m", &RuleLimits::DEFAULT).unwrap_err();
-    assert!(error.to_string().contains("<EOF>"), "{error}");
-    let rule = Rule::parse("self.a.lower() == 'a'", "m", &RuleLimits::DEFAULT).unwrap();
-    let error = rule.check(Container::Object, Container::Other).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "there is no function `lower` in the standard library of CEL"
-    );
 }

@@ -10,14 +10,19 @@ mod compiling;
 mod costs;
 mod evaluating;
 mod hostile;
+mod outcomes;
 mod parsers;
+mod parsing;
+mod scalars;
+mod texts;
 mod walking;
 
 use domain::settings::rules::check::Container;
 use domain::settings::rules::compile::Rule;
+use domain::settings::rules::cost::{Budget, charge};
 use domain::settings::rules::evaluate::{EvaluateError, Outcome, evaluate};
 use domain::settings::rules::limits::RuleLimits;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The outcome in one word: `pass`, `fail`, `skip`, `limit`, `compile`, `eval`, `non_bool`.
 fn outcome(expression: &str, own: &Value, old: Option<&Value>) -> &'static str {
@@ -34,6 +39,9 @@ fn outcome(expression: &str, own: &Value, old: Option<&Value>) -> &'static str {
         return "compile";
     }
 
+    if charge(&rule, own, old, &mut Budget::default()).is_err() {
+        return "limit";
+    }
     match evaluate(&rule, own, old) {
         Ok(Outcome::Passed) => "pass",
         Ok(Outcome::Failed) => "fail",
@@ -48,4 +56,13 @@ fn all(expected: &str, own: &Value, expressions: &[&str]) {
     for expression in expressions {
         assert_eq!(outcome(expression, own, None), expected, "{expression}");
     }
+}
+
+/// A document with a value of every kind.
+fn sample() -> Value {
+    json!({
+        "n": 3, "half": 0.5, "zero": 0, "neg": -2, "big": 1_500_000, "s": "abc", "word": "πέντε", "empty": "", "t": true, "f": false,
+        "nil": null, "l": [1, 2, 3], "names": ["a", "b"], "none": [], "m": {"a": 1, "b": 2}, "o": {"x": {"y": 7}},
+        "objects": [{"s": 2}, {"s": 5}], "when": "2024-02-29T12:30:45.5Z", "span": "1h30m", "key-with-dash": 1
+    })
 }

@@ -35,7 +35,7 @@ pub enum RulePatternError {
     /// No RE2 expression.
     #[error("the regular expression is not valid: {0}")]
     Syntax(String),
-    /// Over [`COMPILED_BYTES`].
+    /// Over what it may take when compiled.
     #[error(
         "the compiled regular expression is over {COMPILED_BYTES} bytes: make its counted repetitions smaller"
     )]

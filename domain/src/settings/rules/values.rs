@@ -139,12 +139,13 @@ impl Adder for Lazy<'_> {
     where
         Self: 'v,
     {
+        let refused = || no_overload("_+_", &[self, other]);
+        if other.get_type().kind() != Kind::List {
+            return Err(refused());
+        }
+        let mut more = other.as_iterable().ok_or_else(refused)?.iter();
         let mut list: Vec<Box<dyn Val + 'v>> =
             self.elements().into_iter().map(|item| item as _).collect();
-        let mut more = other
-            .as_iterable()
-            .ok_or_else(|| no_overload("_+_", &[self, other]))?
-            .iter();
         while let Some(item) = more.next() {
             list.push(item.clone_as_boxed());
         }
