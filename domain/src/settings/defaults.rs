@@ -73,14 +73,13 @@ impl Walk<'_> {
                 let properties = node.properties();
                 self.enter(depth, properties.len())?;
                 for (key, property) in properties {
-                    if !object.contains_key(key)
-                        && let Some(default) = self.schema.resolve(property).usable_default()
-                    {
-                        self.charge(default)?;
-                        object.insert(key.clone(), default.clone());
-                    }
                     if let Some(present) = object.get_mut(key) {
                         self.complete(present, property, depth + 1)?;
+                    } else if let Some(default) = self.schema.resolve(property).usable_default() {
+                        self.charge(default)?;
+                        let mut added = default.clone();
+                        self.complete(&mut added, property, depth + 1)?;
+                        object.insert(key.clone(), added);
                     }
                 }
             }

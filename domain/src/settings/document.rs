@@ -230,14 +230,11 @@ pub fn size_within(document: &Value, most: usize) -> Option<usize> {
 /// True if objects and lists nest no deeper than `most`; a scalar has depth 0, `{}` and `[]` have depth 1.
 #[must_use]
 pub fn depth_within(document: &Value, most: usize) -> bool {
-    let mut inside: Box<dyn Iterator<Item = &Value>> = match document {
-        Value::Array(list) => Box::new(list.iter()),
-        Value::Object(object) => Box::new(object.values()),
-        _ => return true,
-    };
-    match most.checked_sub(1) {
-        None => false,
-        Some(most) => inside.all(|value| depth_within(value, most)),
+    let within = |inside: &Value| depth_within(inside, most.saturating_sub(1));
+    match document {
+        Value::Array(list) => most > 0 && list.iter().all(within),
+        Value::Object(object) => most > 0 && object.values().all(within),
+        _ => true,
     }
 }
 

@@ -76,15 +76,13 @@ impl<'s> Walk<'s> {
             depth: limits.walk_depth,
             exhausted: false,
         };
-        if schema.has_frozen() {
-            walk.visit(schema.root(), Some(old), Some(new), &Path::Root);
-        }
+        walk.visit(schema.root(), Some(old), Some(new), &Path::Root);
         walk
     }
 
     fn visit(&mut self, node: &Node, old: Option<&Value>, new: Option<&Value>, path: &Path<'_>) {
         let (old, new) = (present(old), present(new));
-        if old.is_none() && new.is_none() {
+        if !node.marks.frozen || (old.is_none() && new.is_none()) {
             return;
         }
         if self.steps == 0 || self.depth == 0 {

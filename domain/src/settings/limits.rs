@@ -27,6 +27,8 @@ pub struct Limits {
     pub patterns_compiled_bytes: usize,
     /// Bytes of one published schema as compact JSON.
     pub published_bytes: usize,
+    /// Bytes of the published texts of another language, with their pointers.
+    pub descriptions_bytes: usize,
     /// Bytes of the effective settings as compact JSON.
     pub settings_bytes: usize,
     /// Nesting of maps and lists in settings and values.
@@ -54,6 +56,7 @@ impl Limits {
         pattern_compiled_bytes: 1024 * 1024,
         patterns_compiled_bytes: 16 * 1024 * 1024,
         published_bytes: 512 * 1024,
+        descriptions_bytes: 256 * 1024,
         settings_bytes: 384 * 1024,
         settings_depth: 64,
         steps: 1_000_000,

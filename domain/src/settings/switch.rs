@@ -85,6 +85,9 @@ fn visit(
     path: &Path<'_>,
     found: &mut Vec<Confirmation>,
 ) {
+    if !node.marks.switch {
+        return;
+    }
     let (Some(old_fields), Some(new_fields)) = (old.as_object(), new.as_object()) else {
         return;
     };

@@ -154,8 +154,10 @@ fn h25_nested_quantifiers_run_in_linear_time() {
 /// Each level of the data doubles the work, if nothing bounds it.
 fn doubling() -> Value {
     json!({
-        "properties": {"d": {"$ref": "#/definitions/d"}, "frozen": {"x-deckhouse-immutable": true}},
+        "properties": {"d": {"$ref": "#/definitions/d"}},
         "definitions": {"d": {
+            "properties": {"frozen": {"x-deckhouse-immutable": true}},
+            "additionalProperties": true,
             "allOf": [{"properties": {"d": {"$ref": "#/definitions/d"}}}, {"properties": {"d": {"$ref": "#/definitions/d"}}}],
         }},
     })
@@ -235,12 +237,15 @@ fn a_hundred_thousand_elements_are_searched_for_duplicates_soon() {
 
 #[test]
 fn a_walk_within_the_limits_does_not_overflow_a_small_stack() {
-    let mut deep = json!({"properties": {"d": {"$ref": "#/definitions/d"}}});
+    let mut deep = json!({"properties": {
+        "d": {"$ref": "#/definitions/d"},
+        "frozen": {"x-deckhouse-immutable": true},
+    }});
     for _ in 0..24 {
         deep = json!({"allOf": [deep]});
     }
     let schema = json!({
-        "properties": {"d": {"$ref": "#/definitions/d"}, "frozen": {"x-deckhouse-immutable": true}},
+        "properties": {"d": {"$ref": "#/definitions/d"}},
         "definitions": {"d": deep},
     });
     let run = move || {

@@ -4,7 +4,9 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::indexing_slicing
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    clippy::struct_excessive_bools
 )]
 
 mod admission;
@@ -13,6 +15,7 @@ mod form;
 mod hostile;
 mod loading;
 mod oracle;
+mod packages;
 mod patches;
 mod patterns;
 mod properties;

@@ -144,7 +144,10 @@ fn russian_texts_become_a_map_by_json_pointer() {
         "properties": {"a/b": {"description": "Поле", "items": {"description": "Элемент"}}, "description": {"type": "string"}},
         "oneOf": [{"description": "Ветка"}],
     });
-    let found: Vec<(String, String)> = descriptions(&document).into_iter().collect();
+    let found: Vec<(String, String)> = descriptions(&document, &LIMITS)
+        .unwrap()
+        .into_iter()
+        .collect();
     let expected = [
         ("", "Корень"),
         ("/oneOf/0", "Ветка"),
@@ -155,4 +158,33 @@ fn russian_texts_become_a_map_by_json_pointer() {
         found,
         expected.map(|(pointer, text)| (pointer.to_owned(), text.to_owned()))
     );
+}
+
+#[test]
+fn a_rule_that_can_never_work_refuses_publication() {
+    for rules in [
+        json!("true"),
+        json!([{"expression": "true"}]),
+        json!([{"expression": "self.a +", "message": "m"}]),
+        json!([{"expression": "nope(self)", "message": "m"}]),
+    ] {
+        refused(&json!({"type": "object", "x-deckhouse-validations": rules}));
+    }
+    let rule =
+        json!([{"expression": "self.a == 1", "message": "m", "reason": "FieldValueInvalid"}]);
+    let written = publish(
+        &json!({"properties": {"a": {}}, "x-deckhouse-validations": rule}),
+        &LIMITS,
+    )
+    .unwrap();
+    assert_eq!(
+        written["x-deckhouse-validations"],
+        json!([{"expression": "self.a == 1", "message": "m"}])
+    );
+}
+
+#[test]
+fn texts_that_would_not_fit_beside_the_schemas_are_refused() {
+    let document = json!({"description": "я".repeat(LIMITS.descriptions_bytes / 2 + 1)});
+    assert!(descriptions(&document, &LIMITS).is_err());
 }

@@ -62,7 +62,7 @@ impl<'a> Applied<'a> {
     }
 }
 
-const NOTHING: Value = Value::Null;
+const NOTHING: &Value = &Value::Null;
 
 impl<'a> Application<'a> {
     /// Reads an object.
@@ -70,37 +70,38 @@ impl<'a> Application<'a> {
     /// # Errors
     /// A field that admission needs is missing, or has a wrong type.
     pub fn read(object: &'a Value) -> Result<Self, Violation> {
-        let at = |pointer: &str| object.pointer(pointer).unwrap_or(&NOTHING);
+        let part = |name: &str| object.get(name).unwrap_or(NOTHING);
+        let (metadata, spec, status) = (part("metadata"), part("spec"), part("status"));
+        let annotations = metadata.get("annotations").unwrap_or(NOTHING);
+        let current = status.get("currentVersion").unwrap_or(NOTHING);
+        let installed = text(current, "version", "status.currentVersion.version")?;
         Ok(Self {
-            namespace: text(object, "metadata.namespace")?,
-            name: required(object, "metadata.name")?,
-            deleting: !at("/metadata/deletionTimestamp").is_null(),
-            acknowledgement: object
-                .pointer("/metadata/annotations")
-                .and_then(|annotations| annotations.get(ACKNOWLEDGEMENT))
-                .and_then(Value::as_str),
-            package: required(object, "spec.packageName")?,
-            version: required(object, "spec.packageVersion")?,
-            repository: text(object, "spec.packageRepositoryName")?,
-            settings: at("/spec/settings"),
-            installed: Some(text(object, "status.currentVersion.version")?)
-                .filter(|version| !version.is_empty()),
-            applied: Applied::read(at("/status/lastAppliedConfiguration")),
+            namespace: text(metadata, "namespace", "metadata.namespace")?,
+            name: required(metadata, "name", "metadata.name")?,
+            deleting: metadata
+                .get("deletionTimestamp")
+                .is_some_and(|time| !time.is_null()),
+            acknowledgement: annotations.get(ACKNOWLEDGEMENT).and_then(Value::as_str),
+            package: required(spec, "packageName", "spec.packageName")?,
+            version: required(spec, "packageVersion", "spec.packageVersion")?,
+            repository: text(spec, "packageRepositoryName", "spec.packageRepositoryName")?,
+            settings: spec.get("settings").unwrap_or(NOTHING),
+            installed: Some(installed).filter(|version| !version.is_empty()),
+            applied: Applied::read(status.get("lastAppliedConfiguration").unwrap_or(NOTHING)),
         })
     }
 }
 
-fn required<'a>(object: &'a Value, path: &'static str) -> Result<&'a str, Violation> {
-    match text(object, path)? {
+fn required<'a>(part: &'a Value, key: &str, path: &'static str) -> Result<&'a str, Violation> {
+    match text(part, key, path)? {
         "" => Err(Violation::new(path, Kind::Required, "must be set")),
         text => Ok(text),
     }
 }
 
-/// A text, empty if it or a map on the way is absent.
-fn text<'a>(object: &'a Value, path: &'static str) -> Result<&'a str, Violation> {
-    let pointer = format!("/{}", path.replace('.', "/"));
-    match object.pointer(&pointer) {
+/// A text, empty if it or the map around it is absent.
+fn text<'a>(part: &'a Value, key: &str, path: &'static str) -> Result<&'a str, Violation> {
+    match part.get(key) {
         None | Some(Value::Null) => Ok(""),
         Some(Value::String(text)) => Ok(text),
         Some(_) => Err(Violation::new(path, Kind::Invalid, "must be a text")),

@@ -5,7 +5,9 @@
 
 use serde_json::Value;
 
-use super::node::{Additional, Items, Node, NodeId, REQUIRED_FOR_HELM, Reference, Type};
+use super::node::{
+    Additional, Items, Marks, Node, NodeId, REQUIRED_FOR_HELM, Reference, SWITCH, Type,
+};
 use super::refs::OpenSchema;
 
 /// A schema that documents are checked with: references linked, objects closed, patterns compiled, nodes numbered.
@@ -14,7 +16,6 @@ pub struct Schema {
     root: Node,
     linked: Vec<Node>,
     nodes: u32,
-    has_frozen: bool,
 }
 
 impl Schema {
@@ -35,16 +36,18 @@ impl Schema {
     }
 
     fn numbered(mut root: Node, mut linked: Vec<Node>) -> Self {
-        let mut census = Census::default();
-        census.take(&mut root);
-        for node in &mut linked {
+        let mut behind = Marks::default();
+        for node in &linked {
+            behind.add(own_marks(node));
+        }
+        let mut census = Census { nodes: 0, behind };
+        for node in std::iter::once(&mut root).chain(&mut linked) {
             census.take(node);
         }
         Self {
             root,
             linked,
             nodes: census.nodes,
-            has_frozen: census.has_frozen,
         }
     }
 
@@ -75,12 +78,6 @@ impl Schema {
     #[must_use]
     pub const fn nodes(&self) -> u32 {
         self.nodes
-    }
-
-    /// True if a node is marked immutable; without one nothing is ever frozen (section 6).
-    #[must_use]
-    pub const fn has_frozen(&self) -> bool {
-        self.has_frozen
     }
 
     /// The variant for rendering: `x-required-for-helm` joins `required`, at the root and in nested `properties` (section 3.2).
@@ -134,24 +131,42 @@ fn has_properties(node: &Node) -> bool {
         .is_some_and(|object| object.properties.is_some() || object.patterns.is_some())
 }
 
-/// Numbers the nodes, and sees what there is.
-#[derive(Default)]
+/// Numbers the nodes, and notes what stands at or below each.
 struct Census {
     nodes: u32,
-    has_frozen: bool,
+    /// What stands in recursive definitions: any reference may lead there.
+    behind: Marks,
 }
 
 impl Census {
-    fn take(&mut self, node: &mut Node) {
+    fn take(&mut self, node: &mut Node) -> Marks {
         node.id = NodeId(self.nodes);
         self.nodes += 1;
-        self.has_frozen |= node.extensions.is_immutable();
+        let mut marks = Marks {
+            frozen: node.extensions.is_immutable(),
+            switch: node.extensions.get(SWITCH).is_some(),
+        };
+        if node.reference.is_some() {
+            marks.add(self.behind);
+        }
         let taken: Result<(), std::convert::Infallible> = node.try_each_child_mut(&mut |child| {
-            self.take(child);
+            marks.add(self.take(child));
             Ok(())
         });
         debug_assert!(taken.is_ok());
+        node.marks = marks;
+        marks
     }
+}
+
+/// The marks in a tree, references not followed.
+fn own_marks(node: &Node) -> Marks {
+    let mut marks = Marks {
+        frozen: node.extensions.is_immutable(),
+        switch: node.extensions.get(SWITCH).is_some(),
+    };
+    node.each_child(&mut |child| marks.add(own_marks(child)));
+    marks
 }
 
 fn require(node: &mut Node) {

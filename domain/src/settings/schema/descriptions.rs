@@ -8,14 +8,37 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::settings::document::token;
+use crate::settings::limits::Limits;
+
+/// The texts are over [`Limits::descriptions_bytes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the descriptions have more than {most} bytes together: shorten them")]
+pub struct DescriptionsTooLarge {
+    /// The limit.
+    pub most: usize,
+}
 
 /// The texts of a file by the JSON pointer of the schema node they describe, such as `/properties/db/properties/size`; the
 /// root's pointer is empty.
-#[must_use]
-pub fn descriptions(document: &Value) -> BTreeMap<String, String> {
+///
+/// # Errors
+/// They are over the limit: with both schemas they would not fit into one object.
+pub fn descriptions(
+    document: &Value,
+    limits: &Limits,
+) -> Result<BTreeMap<String, String>, DescriptionsTooLarge> {
     let mut found = BTreeMap::new();
     visit(document, &mut String::new(), &mut found);
-    found
+    let bytes: usize = found
+        .iter()
+        .map(|(pointer, text)| pointer.len() + text.len())
+        .sum();
+    if bytes > limits.descriptions_bytes {
+        return Err(DescriptionsTooLarge {
+            most: limits.descriptions_bytes,
+        });
+    }
+    Ok(found)
 }
 
 /// Recursion ends with the document, which was loaded within a depth.

@@ -25,6 +25,8 @@ pub type PatternNodes = BTreeMap<String, (Pattern, Box<Node>)>;
 pub struct Node {
     /// The number in its closed schema; 0 before closing.
     pub id: NodeId,
+    /// What stands at or below the node in its closed schema; nothing before closing.
+    pub marks: Marks,
     /// `$ref`; when set, no other keyword of the node counts.
     pub reference: Option<Reference>,
     /// `type`.
@@ -49,6 +51,24 @@ pub struct Node {
     pub notes: Option<Box<Notes>>,
     /// Every `x-*` key as written; [`super::super::schema::node::Extensions`] names the known ones.
     pub extensions: Extensions,
+}
+
+/// What stands at or below a node of a closed schema, so that walks leave out what cannot concern them. A reference counts as
+/// leading to every recursive definition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// `x-deckhouse-immutable: true`.
+    pub frozen: bool,
+    /// `x-deckhouse-enum-switch-settings`.
+    pub switch: bool,
+}
+
+impl Marks {
+    /// Joins what another node has.
+    pub const fn add(&mut self, other: Self) {
+        self.frozen |= other.frozen;
+        self.switch |= other.switch;
+    }
 }
 
 /// `$ref`.

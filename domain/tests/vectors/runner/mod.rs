@@ -24,14 +24,17 @@ use serde_json::{Map, Value};
 #[derive(Debug)]
 pub struct Case {
     category: String,
-    given: Given,
+    name: String,
+    /// What is written, or why it cannot be read: such a case fails, and the others go on.
+    given: Result<Given, String>,
 }
 
 /// A case as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    name: String,
+    #[serde(rename = "name")]
+    _name: String,
     #[serde(rename = "source")]
     _source: Option<String>,
     #[serde(default)]
@@ -88,11 +91,16 @@ pub fn read(folder: &Path) -> Result<Vec<Case>, Failure> {
             .to_string_lossy()
             .into_owned();
         let text = std::fs::read_to_string(&path)?;
-        let given: Vec<Given> = serde_json::from_str(&text)
+        let written: Vec<Value> = serde_json::from_str(&text)
             .map_err(|error| Failure(format!("{}: {error}", path.display())))?;
-        cases.extend(given.into_iter().map(|given| Case {
-            category: category.clone(),
-            given,
+        cases.extend(written.into_iter().enumerate().map(|(position, written)| {
+            Case {
+                category: category.clone(),
+                name: written["name"]
+                    .as_str()
+                    .map_or_else(|| format!("case {position}"), ToOwned::to_owned),
+                given: serde_json::from_value(written).map_err(|error| error.to_string()),
+            }
         }));
     }
     Ok(cases)
@@ -101,12 +109,15 @@ pub fn read(folder: &Path) -> Result<Vec<Case>, Failure> {
 impl Case {
     /// Category and name.
     pub fn title(&self) -> String {
-        format!("{}::{}", self.category, self.given.name)
+        format!("{}::{}", self.category, self.name)
     }
 
     /// Runs the case and compares.
     pub fn run(&self) -> Result<(), Failure> {
-        let mut given = self.given.clone_for_run();
+        let mut given = match &self.given {
+            Ok(given) => given.clone_for_run(),
+            Err(error) => return Err(Failure(format!("  the case cannot be read: {error}"))),
+        };
         let got = match self.category.as_str() {
             "validation" => schemas::validation(&given),
             "extend" => schemas::extend(&given),
@@ -132,7 +143,7 @@ impl Given {
     /// The context is taken apart while a case runs.
     fn clone_for_run(&self) -> Self {
         Self {
-            name: self.name.clone(),
+            _name: String::new(),
             _source: None,
             schema: self.schema.clone(),
             values_schema: self.values_schema.clone(),
