@@ -158,6 +158,24 @@ fn marks_below_elements_map_values_and_branches_are_warned_of_s26() {
 }
 
 #[test]
+fn branches_are_no_level_of_settings() {
+    let mark = "{type: string, x-deckhouse-ui-advanced: true}";
+    let top = format!(
+        "type: object\nproperties: {{a: {mark}}}\nallOf:\n- properties: {{a: {mark}}}\n- not: {{properties: {{a: {mark}}}}}\n"
+    );
+    assert_eq!(settings(&top), Vec::<String>::new());
+    let below = format!(
+        "type: object\nallOf:\n- properties: {{o: {{type: object, properties: {{a: {mark}}}}}}}\n"
+    );
+    assert_eq!(
+        settings(&below),
+        [
+            "error: openapi/settings.yaml: allOf.0.properties.o.properties.a: x-deckhouse-ui-advanced has an effect on top-level settings only: remove it here (advanced)"
+        ]
+    );
+}
+
+#[test]
 fn a_mark_of_the_legacy_file_that_freezes_nothing_is_warned_of_s11() {
     let legacy = "type: object\nproperties:\n  a: {type: string, x-deckhouse-immutable: 'true'}\n";
     let found = run(&[

@@ -92,3 +92,27 @@ fn a_syntax_error_says_where() {
         "there is no function `lower` in the standard library of CEL"
     );
 }
+
+#[test]
+fn brackets_and_chains_add_up() {
+    let depth = RuleLimits::DEFAULT.depth;
+    let nested =
+        |open: &str, times: usize| format!("{}1{} == 1", open.repeat(times), ")".repeat(times));
+    assert_eq!(
+        outcome(&nested("(1 + ", depth / 2 - 2), &json!({}), None),
+        "fail"
+    );
+    assert_eq!(
+        outcome(&nested("(1 + ", depth / 2 + 1), &json!({}), None),
+        "limit"
+    );
+    assert_eq!(outcome(&nested("(", depth - 2), &json!({}), None), "pass");
+    // What stands side by side is no deeper than its deepest part.
+    let wide = vec![nested("(1 + ", 10); 20].join(" || ");
+    assert_eq!(outcome(&wide, &json!({}), None), "fail");
+    let list = format!(
+        "[{}].size() == 20",
+        vec![nested("(1 + ", 10); 20].join(", ")
+    );
+    assert_eq!(outcome(&list, &json!({}), None), "pass");
+}
