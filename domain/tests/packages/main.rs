@@ -1,12 +1,16 @@
-//! What is said of a package beside its schemas: requirements, `verify`, orphan resources (sections 2, 9, 11).
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+//! Pages for authors of packages say what the domain does.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
-mod orphans;
-mod ranges;
-mod requirements;
-mod verify;
+mod guide;
+mod limits;
+mod reasons;
+
+use std::fs;
+use std::path::Path;
+
+fn page(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../docs")
+        .join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
