@@ -110,6 +110,7 @@ fn check(schema: &JSONSchemaProps, value: &Value, path: &FieldPath, found: &mut 
                     .and_then(|known| known.get(name.as_str()));
                 match known {
                     Some(schema) => check(schema, value, &path.child(name), found),
+                    None if schema.x_kubernetes_preserve_unknown_fields == Some(true) => {}
                     None => found.push(unknown(path.child(name))),
                 }
             }
@@ -260,6 +261,21 @@ mod tests {
         object["metadata"]["creationTimestamp"] = Value::Null;
         object["status"] = json!({"anything": 1});
         assert_eq!(said(&object), Vec::<String>::new());
+    }
+
+    #[test]
+    fn fields_of_a_free_form_object_are_nobodys_to_know() {
+        let application = json!({
+            "apiVersion": "deckhouse.io/v1alpha1", "kind": "Application", "metadata": {"name": "books"},
+            "spec": {"packageName": "shop", "packageVersion": "v1", "settings": {"any": {"thing": [1, null]}}, "setings": {}},
+        });
+        let crds = crate::all();
+        let crd = crds.iter().find(|crd| crd.spec.names.kind == "Application");
+        let told: Vec<String> = unmet(crd.unwrap(), &application)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(told, ["spec.setings: unknown field"]);
     }
 
     #[test]

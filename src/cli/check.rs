@@ -17,12 +17,16 @@ pub struct CheckOptions {
     /// Also the directories within directories.
     #[arg(short = 'R', long)]
     pub recursive: bool,
-    /// The namespace of Tenants whose manifest names none.
+    /// The namespace of Tenants and Applications whose manifest names none.
     #[arg(short, long, default_value = "default")]
     pub namespace: String,
     /// How results are printed; mistakes go to standard error in `text`.
     #[arg(short, long, value_enum, default_value = "text")]
     pub output: OutputFormat,
+    /// A package, as its directory or an archive of it; may be given several times. Applications of it are judged by its published
+    /// schema as the webhook would; those of other packages are warned of.
+    #[arg(long, value_name = "DIR")]
+    pub package: Vec<PathBuf>,
     /// A range that no Instance's hostaddr may be in, as CIDR; may be given several times. Give what `tenantry run` is given.
     #[arg(
         long,

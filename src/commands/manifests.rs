@@ -48,6 +48,9 @@ pub(in crate::commands) enum Unread {
     /// A directory without a manifest: surely a mistake in CI.
     #[error("has no file that ends in .yaml, .yml or .json")]
     NothingThere,
+    /// It is no package.
+    #[error("{0}")]
+    Package(String),
     /// Too many files, or directories too deep.
     #[error("has more than {FILES_MAX} files or {DEPTH_MAX} levels")]
     TooMuch,

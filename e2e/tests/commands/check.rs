@@ -198,3 +198,102 @@ async fn h20_terminal_codes_in_a_manifest_are_shown_escaped() {
     assert_eq!(output.code, 1);
     assert!(!output.stderr.contains('\u{1b}'), "{output:?}");
 }
+
+const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/packages/shop");
+const BROKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/packages/broken");
+
+fn application(name: &str, package: &str, version: &str, settings: &str) -> String {
+    format!(
+        "apiVersion: deckhouse.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}}}\n\
+         spec: {{packageName: {package}, packageVersion: {version}, settings: {settings}}}\n"
+    )
+}
+
+#[tokio::test]
+async fn applications_are_judged_by_the_package_that_is_given() {
+    let good = application("books", "shop", "v1.2.0", "{replicas: 2}");
+    let output = check(&["--package", SHOP, "-"], &good).await;
+    let output = output.success().unwrap();
+    assert_eq!(output.stdout, "1 checked, 0 invalid\n");
+    let says = "Warning: Application \"books\": kubernetes >=1.28 is required, but";
+    assert!(output.stderr.contains(says), "{output:?}");
+}
+
+#[tokio::test]
+async fn an_applications_mistakes_are_told_with_the_schemas_own_first() {
+    let wrong = application("books", "shop", "v1.2.0", "{replicas: 9, colour: red}");
+    let output = check(&["--package", SHOP, "-"], &wrong).await;
+    assert_eq!(output.code, 1, "{output:?}");
+    for says in [
+        "The Application \"books\" is invalid:\n",
+        "* spec.settings.colour: Forbidden: is a forbidden property\n",
+        "* spec.settings: Invalid value: replicas must not exceed maxReplicas\n",
+    ] {
+        assert!(
+            output.stderr.contains(says),
+            "{says} is not in {}",
+            output.stderr
+        );
+    }
+    let long = application(&"b".repeat(25), "shop", "v1.2.0", "{}");
+    let output = check(&["--package", SHOP, "-"], &long).await;
+    assert!(output.stderr.contains("metadata.name: "), "{output:?}");
+    let typo = good_spec("{packageName: shop, packageVersoin: v1.2.0}");
+    let output = check(&["--package", SHOP, "-"], &typo).await;
+    assert!(
+        output
+            .stderr
+            .contains("spec.packageVersoin: Invalid value: unknown field"),
+        "{output:?}"
+    );
+    assert!(
+        output
+            .stderr
+            .contains("spec.packageVersion: Required value"),
+        "{output:?}"
+    );
+}
+
+fn good_spec(spec: &str) -> String {
+    format!(
+        "apiVersion: deckhouse.io/v1alpha1\nkind: Application\nmetadata: {{name: books}}\nspec: {spec}\n"
+    )
+}
+
+#[tokio::test]
+async fn an_application_whose_package_is_not_given_is_warned_of_and_a_package_that_cannot_be_used_refuses()
+ {
+    let other = application("books", "other", "v1.0.0", "{any: thing}");
+    let output = check(&["--package", SHOP, "-"], &other)
+        .await
+        .success()
+        .unwrap();
+    assert!(
+        output.stderr.contains("no --package is of this package"),
+        "{output:?}"
+    );
+    let newer = application("books", "shop", "v9.0.0", "{any: thing}");
+    let output = check(&["--package", SHOP, "-"], &newer)
+        .await
+        .success()
+        .unwrap();
+    assert!(
+        output.stderr.contains("no --package is of this version"),
+        "{output:?}"
+    );
+    let broken = application("books", "broken", "v1.0.0", "{}");
+    let output = check(&["--package", BROKEN, "-"], &broken).await;
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(
+        output
+            .stderr
+            .contains("the published settings schema cannot be used"),
+        "{output:?}"
+    );
+    let output = check(&["--package", "nowhere", "-"], &broken).await;
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(
+        output.stderr.contains("nowhere: cannot be read"),
+        "{output:?}"
+    );
+}

@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crds::applications;
 use crds::{GROUP, PostgreSQLInstanceSpec, PostgreSQLTenantSpec, VERSION};
 use domain::tenancy::endpoint::AddressPolicy;
 use domain::tenancy::together::clashes;
@@ -12,6 +13,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::{Value, json};
 use webhook::{ClusterView, Route};
 
+use super::applications::Packages;
 use crate::commands::manifests::Source;
 
 /// What was found of one object of ours.
@@ -33,22 +35,58 @@ pub(super) struct Checked {
     pub(super) skipped: usize,
 }
 
+/// What judges an object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Judged {
+    /// The rules of a kind of ours.
+    Tenancy(Route),
+    /// The schema of a package.
+    Application,
+}
+
+impl Judged {
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Tenancy(route) => route.kind(),
+            Self::Application => "Application",
+        }
+    }
+
+    fn api_version(self) -> String {
+        match self {
+            Self::Tenancy(_) => format!("{GROUP}/{VERSION}"),
+            Self::Application => format!("{}/{}", applications::GROUP, applications::VERSION),
+        }
+    }
+
+    fn is_namespaced(self) -> bool {
+        match self {
+            Self::Tenancy(route) => route.is_namespaced(),
+            Self::Application => true,
+        }
+    }
+}
+
 /// An object of ours with its place in the findings.
 struct Ours<'a> {
-    route: Route,
+    judged: Judged,
     object: Value,
     source: &'a Source,
 }
 
-/// Judges all objects as if they were created in an empty cluster; `namespace` is that of Tenants that name none.
-pub(super) fn judge(sources: &[Source], namespace: &str, addresses: &AddressPolicy) -> Checked {
+/// Judges all objects as if they were created in an empty cluster; `namespace` is that of namespaced objects that name none.
+pub(super) fn judge(
+    sources: &[Source],
+    namespace: &str,
+    (addresses, packages): (&AddressPolicy, &Packages),
+) -> Checked {
     let mut ours = Vec::new();
     let mut checked = Checked::default();
     for source in sources {
-        match route_of(&source.object) {
-            Some(route) => ours.push(Ours {
-                route,
-                object: placed(&source.object, route, namespace),
+        match judged_by(&source.object) {
+            Some(judged) => ours.push(Ours {
+                judged,
+                object: placed(&source.object, judged, namespace),
                 source,
             }),
             None => checked.skipped += 1,
@@ -58,27 +96,31 @@ pub(super) fn judge(sources: &[Source], namespace: &str, addresses: &AddressPoli
     let crds = crds::all();
     checked.findings = ours
         .iter()
-        .map(|ours| alone(ours, &crds, &together, addresses))
+        .map(|ours| alone(ours, &crds, &together, (addresses, packages)))
         .collect();
     refuse_repeated(&mut checked.findings);
     refuse_clashing(&ours, &mut checked.findings);
     checked
 }
 
-/// The route of a kind of ours, whatever its version: a wrong one is an error, not another kind.
-fn route_of(object: &Value) -> Option<Route> {
+/// What judges a kind of ours, whatever its version: a wrong one is an error, not another kind.
+fn judged_by(object: &Value) -> Option<Judged> {
     let group = text(object, "apiVersion").split('/').next()?.to_owned();
     let kind = text(object, "kind");
+    if group == applications::GROUP && kind == Judged::Application.kind() {
+        return Some(Judged::Application);
+    }
     Route::ALL
         .into_iter()
         .find(|route| group == GROUP && kind == route.kind())
+        .map(Judged::Tenancy)
 }
 
 /// The object where kubectl would put it.
-fn placed(object: &Value, route: Route, namespace: &str) -> Value {
+fn placed(object: &Value, judged: Judged, namespace: &str) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        if route.is_namespaced() {
+        if judged.is_namespaced() {
             let present = metadata
                 .entry("namespace")
                 .or_insert_with(|| json!(namespace));
@@ -96,34 +138,39 @@ fn alone(
     ours: &Ours<'_>,
     crds: &[CustomResourceDefinition],
     together: &Together,
-    addresses: &AddressPolicy,
+    (addresses, packages): (&AddressPolicy, &Packages),
 ) -> Finding {
     let Ours {
-        route,
+        judged,
         object,
         source,
     } = ours;
     let mut finding = Finding {
         file: source.file.clone(),
-        kind: route.kind(),
+        kind: judged.kind(),
         namespace: metadata(object, "namespace").to_owned(),
         name: metadata(object, "name").to_owned(),
         violations: Vec::new(),
         warnings: Vec::new(),
     };
     let version = text(object, "apiVersion");
-    if version != format!("{GROUP}/{VERSION}") {
-        let text = format!("must be {GROUP}/{VERSION}");
+    if version != judged.api_version() {
+        let text = format!("must be {}", judged.api_version());
         finding.violations = vec![Violation::new("apiVersion", Kind::Unsupported, text)];
         return finding;
     }
-    let crd = crds.iter().find(|crd| crd.spec.names.kind == route.kind());
+    let crd = crds.iter().find(|crd| crd.spec.names.kind == judged.kind());
     finding.violations = crd.map(|crd| crds::unmet(crd, object)).unwrap_or_default();
     // An object whose form is wrong already cannot be told more by the rules than by the schema.
     let Ok(raw) = serde_json::value::to_raw_value(object) else {
         return finding;
     };
-    match webhook::judge_manifest(*route, &raw, together, addresses) {
+    let said = match judged {
+        Judged::Tenancy(route) => webhook::judge_manifest(*route, &raw, together, addresses)
+            .map_err(|problem| problem.text),
+        Judged::Application => Ok(packages.judge(object)),
+    };
+    match said {
         Ok(verdict) => {
             let told: HashSet<String> = finding
                 .violations
@@ -137,8 +184,8 @@ fn alone(
             finding.violations.extend(more);
             finding.warnings = verdict.warnings;
         }
-        Err(problem) if finding.violations.is_empty() => {
-            finding.violations = vec![Violation::new("metadata", Kind::Invalid, problem.text)];
+        Err(text) if finding.violations.is_empty() => {
+            finding.violations = vec![Violation::new("metadata", Kind::Invalid, text)];
         }
         Err(_) => {}
     }
@@ -183,7 +230,7 @@ fn refuse_clashing(ours: &[Ours<'_>], findings: &mut [Finding]) {
     let specs: Vec<(usize, PostgreSQLTenantSpec)> = ours
         .iter()
         .enumerate()
-        .filter(|(_, ours)| ours.route == Route::Tenant)
+        .filter(|(_, ours)| ours.judged == Judged::Tenancy(Route::Tenant))
         .filter_map(|(position, ours)| Some((position, spec(&ours.object)?)))
         .collect();
     let mut places = Vec::new();
@@ -214,7 +261,7 @@ impl Together {
     fn of(ours: &[Ours<'_>]) -> Self {
         let management = ours
             .iter()
-            .filter(|ours| ours.route == Route::Instance)
+            .filter(|ours| ours.judged == Judged::Tenancy(Route::Instance))
             .filter_map(|ours| {
                 let spec: PostgreSQLInstanceSpec = spec(&ours.object)?;
                 Some((
@@ -288,11 +335,15 @@ mod tests {
     }
 
     fn said(sources: &[Source]) -> Vec<String> {
-        judge(sources, "default", &AddressPolicy::default())
-            .findings
-            .iter()
-            .flat_map(|finding| finding.violations.iter().map(ToString::to_string))
-            .collect()
+        judge(
+            sources,
+            "default",
+            (&AddressPolicy::default(), &Packages::default()),
+        )
+        .findings
+        .iter()
+        .flat_map(|finding| finding.violations.iter().map(ToString::to_string))
+        .collect()
     }
 
     #[test]
@@ -331,7 +382,11 @@ mod tests {
     fn objects_of_other_kinds_are_counted_and_another_version_of_ours_is_not_one_of_them() {
         let other = source(json!({"apiVersion": "v1", "kind": "ConfigMap"}));
         let strange = source(json!({"kind": "PostgreSQLTenant"}));
-        let checked = judge(&[other, strange], "default", &AddressPolicy::default());
+        let checked = judge(
+            &[other, strange],
+            "default",
+            (&AddressPolicy::default(), &Packages::default()),
+        );
         assert_eq!((checked.skipped, checked.findings.len()), (2, 0));
         let version = source(
             json!({"apiVersion": format!("{GROUP}/v1"), "kind": "PostgreSQLTenant", "metadata": {"name": "a"}}),
