@@ -14,7 +14,7 @@ use std::path::Path;
 use domain::packages::files::{FILE_MAX, Files, Scope};
 
 /// The most recognised files of a package.
-const FILES_MAX: usize = 1_000;
+pub const FILES_MAX: usize = 1_000;
 /// The most bytes of an unpacked archive, entries that are skipped included.
 pub const ARCHIVE_MAX: u64 = 256 << 20;
 /// The most entries of an archive.

@@ -1,5 +1,6 @@
 //! Story: an author's directory becomes package versions in the cluster, and follows what the author writes.
 
+use domain::settings::limits::Limits;
 use e2e::bed::wait::until;
 use e2e::world::condition::{await_object, condition};
 use e2e::world::objects::all;
@@ -28,6 +29,7 @@ async fn alone_a_directory_is_published_a_broken_version_stays_a_draft_and_a_cha
     the_repository_and_its_packages_say_what_is_on_offer(&bed).await;
     the_files_are_followed(&bed, &directory).await;
     a_hand_is_undone(&bed).await;
+    s20_the_largest_schemas_fit_into_one_object(&bed, &directory).await;
     tenantry.stop();
 }
 
@@ -196,4 +198,33 @@ async fn a_hand_is_undone(bed: &Bed) {
     )
     .await
     .unwrap();
+}
+
+/// Both schemas and the Russian texts just under their limits.
+async fn s20_the_largest_schemas_fit_into_one_object(bed: &Bed, directory: &Directory) {
+    let limits = Limits::DEFAULT;
+    let schema = |bytes: usize, text: &str| {
+        let fields = bytes / 4_100;
+        let field = |number: usize| {
+            format!(
+                "  p{number:03}: {{description: {}}}\n",
+                text.repeat(4_000 / text.len())
+            )
+        };
+        format!(
+            "properties:\n{}",
+            (0..fields).map(field).collect::<String>()
+        )
+    };
+    let whole = schema(limits.published_bytes - 8_000, "x");
+    directory.write("huge/v1.0.0/openapi/settings.yaml", &whole);
+    directory.write("huge/v1.0.0/openapi/values.yaml", &whole);
+    let russian = schema(limits.descriptions_bytes - 8_000, "ж");
+    directory.write("huge/v1.0.0/openapi/doc-ru-settings.yaml", &russian);
+    let huge = await_loaded(bed, "local-huge-v1.0.0", "MetadataLoaded")
+        .await
+        .unwrap();
+    let schemas = &huge.data["status"]["packageSchemas"];
+    let bytes = serde_json::to_string(schemas).unwrap().len();
+    assert!(bytes > 2 * 500_000 + 230_000, "{bytes}");
 }
