@@ -20,7 +20,7 @@ possible() {
   done
   grep -q '^[0-9]*:cpuset:' /proc/self/cgroup || { echo "the recipe is for cgroup v1, and this machine has no such hierarchy"; exit 1; }
   local group reason
-  group=$(own_cgroups probe | head -n 1)
+  group=$(own_cgroups "probe-$$" | head -n 1)
   if ! reason=$(mkdir "$group" 2>&1); then
     echo "cgroups are not writable: ${reason#mkdir: }"
     exit 1
