@@ -4,6 +4,7 @@
 
 mod check;
 mod openbao;
+mod package;
 mod registry;
 mod serving;
 
@@ -14,6 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use self::check::CheckOptions;
 pub use self::openbao::{OpenBaoAuth, OpenBaoOptions};
+pub use self::package::{PackageCommand, RenderOptions, VerifyOptions};
 pub use self::registry::{
     AdoptOptions, InstanceOptions, ListOptions, RegistryCommand, ReleaseOptions,
 };
@@ -38,6 +40,9 @@ pub enum Command {
     /// Judge manifests as the webhook would, without a cluster. Exit code: 0 all valid, 1 something is invalid, 2 something could
     /// not be read.
     Check(CheckOptions),
+    /// Try a package without a cluster, as its author.
+    #[command(subcommand)]
+    Package(PackageCommand),
     /// Look after the registry of an Instance: the rows that say whose each database and role is. It speaks to the cluster of
     /// KUBECONFIG (or of the Pod it runs in) and to the Instance's server. Exit code: 0 done, 1 refused or failed.
     #[command(subcommand)]

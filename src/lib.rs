@@ -14,6 +14,7 @@ pub mod http;
 pub mod leader;
 mod loops;
 pub mod metrics;
+pub mod packages;
 pub mod run;
 pub mod serving;
 pub mod telemetry;

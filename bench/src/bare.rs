@@ -312,7 +312,7 @@ impl Bare {
 
 /// The Tenant's own kind under another name: the same schema, the same rules.
 fn crd() -> Result<Value> {
-    let own = crds::all().pop().context("no kind")?;
+    let own = crds::tenancy_kinds().pop().context("no kind")?;
     let mut crd = serde_json::to_value(own)?;
     set(
         &mut crd,

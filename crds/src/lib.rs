@@ -3,6 +3,7 @@
 //! Decides field names, defaults, bounds and the CEL form of the domain's rules. It never judges an object itself: that is
 //! the `domain` crate, and lists and texts that both need are read from there.
 
+pub mod applications;
 pub mod condition;
 pub mod tenancy;
 
@@ -11,7 +12,7 @@ mod schema;
 mod unmet;
 mod wire;
 
-pub use schema::all;
+pub use schema::{all, multitenancy_kinds, tenancy_kinds};
 pub use tenancy::instance::{
     AdminCredentialRef, InstanceEndpoint, PostgreSQLInstance, PostgreSQLInstanceSpec,
     PostgreSQLInstanceStatus,
@@ -22,7 +23,7 @@ pub use tenancy::tenant::{
 };
 pub use unmet::unmet;
 
-/// API group of every kind here.
+/// API group of the tenancy kinds.
 pub const GROUP: &str = "database.ddupan.top";
-/// The one served and stored version.
+/// The one served and stored version of the tenancy kinds.
 pub const VERSION: &str = "v1alpha1";

@@ -8,16 +8,70 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::CustomResourceExt;
 
-use crate::rules::{Placed, instance_rules, tenant_rules};
+use crate::applications::application::Application;
+use crate::applications::grants::{
+    self, ClusterResourceGrantPolicy, GrantableClusterResourceDefinition,
+};
+use crate::applications::operation::PackageRepositoryOperation;
+use crate::applications::package;
+use crate::applications::repository::PackageRepository;
+use crate::applications::version::ApplicationPackageVersion;
+use crate::rules::{Placed, instance_rules, tenant_rules, version_rules};
 use crate::{PostgreSQLInstance, PostgreSQLTenant};
 
 /// Every CRD of this project, in the order in which they are shown.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
+    let mut all = tenancy_kinds();
+    all.extend([
+        finished(Application::crd(), &[]),
+        without_spec(finished(
+            package::definition::ApplicationPackage::crd(),
+            &[],
+        )),
+        finished(ApplicationPackageVersion::crd(), &version_rules()),
+        finished(PackageRepository::crd(), &[]),
+        finished(PackageRepositoryOperation::crd(), &[]),
+    ]);
+    all
+}
+
+/// The CRDs of PostgreSQL tenancy.
+#[must_use]
+pub fn tenancy_kinds() -> Vec<CustomResourceDefinition> {
     vec![
         finished(PostgreSQLInstance::crd(), &instance_rules()),
         finished(PostgreSQLTenant::crd(), &tenant_rules()),
     ]
+}
+
+/// The CRDs of the multitenancy system, which is not this project's: for clusters that lack them.
+#[must_use]
+pub fn multitenancy_kinds() -> Vec<CustomResourceDefinition> {
+    vec![
+        without_spec(finished(
+            grants::definition::AvailableClusterResource::crd(),
+            &[],
+        )),
+        finished(GrantableClusterResourceDefinition::crd(), &[]),
+        finished(ClusterResourceGrantPolicy::crd(), &[]),
+    ]
+}
+
+/// A kind that has no spec, although the derive gives it one.
+fn without_spec(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    let schemas = crd
+        .spec
+        .versions
+        .iter_mut()
+        .filter_map(|version| version.schema.as_mut());
+    for root in schemas.filter_map(|schema| schema.open_api_v3_schema.as_mut()) {
+        if let Some(properties) = &mut root.properties {
+            properties.remove("spec");
+        }
+        root.required = None;
+    }
+    crd
 }
 
 fn finished(mut crd: CustomResourceDefinition, rules: &[Placed]) -> CustomResourceDefinition {
@@ -161,7 +215,7 @@ mod tests {
                 check(items, &format!("{path}[]"));
             }
         }
-        for mut crd in all() {
+        for mut crd in tenancy_kinds() {
             let kind = crd.spec.names.kind.clone();
             check(root(&mut crd), &kind);
         }

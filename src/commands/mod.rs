@@ -5,6 +5,8 @@
 
 pub mod check;
 mod crds;
+mod manifests;
+pub mod package;
 pub mod registry;
 
 use std::io::{self, Write as _};
@@ -26,6 +28,7 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Run(options) => exit_of(&crate::run::run(*options)),
         Command::Crds => exit_of(&crds::print()),
         Command::Check(options) => ExitCode::from(check::check(&options)),
+        Command::Package(command) => ExitCode::from(package::package(&command)),
         Command::Registry(command) => ExitCode::from(registry::registry(&command)),
     }
 }

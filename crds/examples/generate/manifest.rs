@@ -4,7 +4,7 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-use crds::all;
+use crds::{all, multitenancy_kinds};
 use serde_saphyr::SerializeError;
 
 #[path = "reference.rs"]
@@ -29,7 +29,11 @@ const HEADER: &str =
 /// If a CRD cannot be written as YAML.
 pub fn manifests() -> Result<Vec<Manifest>, SerializeError> {
     let mut manifests = Vec::new();
-    for mut crd in all() {
+    let own = all().into_iter().map(|crd| (crd, "crds.enabled"));
+    let of_others = multitenancy_kinds()
+        .into_iter()
+        .map(|crd| (crd, "crds.multitenancy"));
+    for (mut crd, opt_in) in own.chain(of_others) {
         let file = format!("{}.yaml", crd.spec.names.plural);
         let plain = yaml(&crd)?;
         manifests.push(Manifest {
@@ -40,7 +44,7 @@ pub fn manifests() -> Result<Vec<Manifest>, SerializeError> {
         crd.metadata.annotations = Some([keep].into());
         let body = yaml(&crd)?;
         let text = format!(
-            "{{{{- /* {HEADER} */ -}}}}\n{{{{- if .Values.crds.enabled }}}}\n{body}{{{{- end }}}}\n"
+            "{{{{- /* {HEADER} */ -}}}}\n{{{{- if .Values.{opt_in} }}}}\n{body}{{{{- end }}}}\n"
         );
         manifests.push(Manifest {
             path: format!("charts/tenantry/templates/crds/{file}"),

@@ -1,4 +1,4 @@
-//! The reference of both kinds as Markdown, from the CRDs themselves.
+//! The reference of all kinds as Markdown, from the CRDs themselves.
 //!
 //! Decides the layout alone: names, types, defaults, bounds and texts are those of the schema.
 
@@ -10,7 +10,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 
 /// The whole page.
 pub fn reference(crds: &[CustomResourceDefinition], header: &str) -> String {
-    let mut page = format!("<!-- {header} -->\n# Reference of the two kinds\n");
+    let mut page = format!("<!-- {header} -->\n# Reference of the kinds\n");
     for crd in crds {
         kind(crd, &mut page);
     }
@@ -111,6 +111,9 @@ fn type_of(schema: &JSONSchemaProps) -> String {
 fn rules(schema: &JSONSchemaProps, page: &mut String) {
     let mut said = Vec::new();
     collect("", schema, &mut said);
+    if said.is_empty() {
+        return;
+    }
     page.push_str("\nRefused by the schema also while the webhook is away:\n\n");
     for (path, text) in said {
         let _ = writeln!(page, "- `{path}`: {text}");

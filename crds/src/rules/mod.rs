@@ -12,9 +12,11 @@ mod cel;
 mod instance;
 mod tenant;
 mod text;
+mod version;
 
 pub(crate) use instance::instance_rules;
 pub(crate) use tenant::tenant_rules;
+pub(crate) use version::version_rules;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::ValidationRule;
 

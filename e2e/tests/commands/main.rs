@@ -1,6 +1,6 @@
 //! End-to-end stories about the commands of the program beside `tenantry run`; one module per command.
 //!
-//! They share one bed; `check`, `crds` and the help need none.
+//! They share one bed; `check`, `crds`, `package` and the help need none.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,5 +11,6 @@
 
 mod check;
 mod crds;
+mod package;
 mod registry;
 mod usage;

@@ -15,7 +15,7 @@ async fn version_and_help_are_printed_and_help_says_units_defaults_and_variables
         format!("tenantry {}\n", env!("CARGO_PKG_VERSION"))
     );
     let help = run(&["--help"], &[]).await.success().unwrap().stdout;
-    for command in ["run", "crds", "check", "registry"] {
+    for command in ["run", "crds", "check", "package", "registry"] {
         assert!(help.contains(command), "{help}");
     }
     let help = run(&["run", "--help"], &[]).await.success().unwrap().stdout;
@@ -48,6 +48,8 @@ async fn a_wrong_flag_value_or_variable_is_named_and_the_exit_code_is_2() {
             "--openbao-token-file",
         ),
         (vec!["check"], "<FILE>"),
+        (vec!["package", "verify"], "<DIR>"),
+        (vec!["package", "render-settings", "x"], "--settings"),
         (vec!["check", "--output", "yaml", "x"], "--output"),
         (vec![], "Usage"),
     ] {

@@ -12,7 +12,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::{Value, json};
 use webhook::{ClusterView, Route};
 
-use super::source::Source;
+use crate::commands::manifests::Source;
 
 /// What was found of one object of ours.
 #[derive(Debug)]

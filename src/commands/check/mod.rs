@@ -3,16 +3,15 @@
 //! Decides the order: read everything, judge all of it together, report. Rules and words are those of the webhook and of the
 //! schema; what only a cluster knows (other tenants, the server, an earlier version of the object) is not judged.
 //!
-//! Reading order: `source` (files to objects), `judge` (objects to findings), `report` (findings to text or JSON).
+//! Reading order: `manifests` beside this folder (files to objects), `judge` (objects to findings), `report` (findings to text or JSON).
 
 mod judge;
 mod report;
-mod source;
 
 use domain::tenancy::endpoint::AddressPolicy;
 
+use super::manifests::Input;
 use crate::cli::CheckOptions;
-use source::Input;
 
 /// Checks and reports; gives the exit code: 0 all valid, 1 something is invalid, 2 something could not be read.
 #[must_use]

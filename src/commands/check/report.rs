@@ -9,8 +9,8 @@ use serde::Serialize;
 use webhook::{Cause, field_error, for_terminal};
 
 use super::judge::{Checked, Finding};
-use super::source::Input;
 use crate::cli::OutputFormat;
+use crate::commands::manifests::Input;
 use crate::commands::{DONE, FAILED, UNREADABLE, print};
 
 /// What a call says.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 /// The most bytes of one file. The API server takes objects of 3 MB.
-pub(super) const FILE_MAX: u64 = 8 << 20;
+pub(in crate::commands) const FILE_MAX: u64 = 8 << 20;
 /// The most files that a call reads.
 const FILES_MAX: usize = 10_000;
 /// The deepest directory that is looked into.
@@ -22,14 +22,14 @@ const STANDARD_INPUT: &str = "standard input";
 
 /// An object and the file that it stands in.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Source {
-    pub(super) file: String,
-    pub(super) object: Value,
+pub(in crate::commands) struct Source {
+    pub(in crate::commands) file: String,
+    pub(in crate::commands) object: Value,
 }
 
 /// Why a file is left out.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unread {
+pub(in crate::commands) enum Unread {
     /// It is not there, not ours to read, or its device failed.
     #[error("cannot be read: {0}")]
     Io(#[source] io::Error),
@@ -55,14 +55,14 @@ pub(super) enum Unread {
 
 /// Everything that was read, and what could not be.
 #[derive(Default)]
-pub(super) struct Input {
-    pub(super) objects: Vec<Source>,
-    pub(super) unread: Vec<(String, Unread)>,
+pub(in crate::commands) struct Input {
+    pub(in crate::commands) objects: Vec<Source>,
+    pub(in crate::commands) unread: Vec<(String, Unread)>,
 }
 
 impl Input {
     /// Reads all of them; what cannot be read does not stop the rest. A file that is named twice is read once.
-    pub(super) fn read(paths: &[PathBuf], recursive: bool) -> Self {
+    pub(in crate::commands) fn read(paths: &[PathBuf], recursive: bool) -> Self {
         let mut input = Self::default();
         let mut files = Vec::new();
         for path in paths {
