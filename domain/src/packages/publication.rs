@@ -9,15 +9,11 @@ use serde_json::{Map, Value};
 use super::documents::{Documents, UnusableError, usable};
 use super::files::{CHANGELOG_FILE, Files, NotText, PACKAGE_FILE, russian_of};
 use super::metadata::PackageFile;
-use crate::settings::document::size_within;
 use crate::settings::limits::Limits;
 use crate::settings::package::VALUES_FILE;
 use crate::settings::schema::descriptions::descriptions;
 use crate::settings::schema::load;
 use crate::settings::schema::publish::publish;
-
-/// The most bytes of the published Russian texts as compact JSON.
-pub const DESCRIPTIONS_MAX: usize = 256 * 1024;
 
 /// Reasons of `MetadataLoaded`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -203,19 +199,7 @@ fn russian(
         return Ok(BTreeMap::new());
     };
     let document = load(text, limits).map_err(|error| format!("{file}: {error}"))?;
-    let texts = descriptions(&document);
-    let as_json = Value::Object(
-        texts
-            .iter()
-            .map(|(pointer, text)| (pointer.clone(), Value::String(text.clone())))
-            .collect(),
-    );
-    if size_within(&as_json, DESCRIPTIONS_MAX).is_none() {
-        return Err(format!(
-            "{file} has more than {DESCRIPTIONS_MAX} bytes of texts: none is published"
-        ));
-    }
-    Ok(texts)
+    descriptions(&document, limits).map_err(|error| format!("{file}: {error}"))
 }
 
 #[cfg(test)]
