@@ -12,7 +12,7 @@ mod schema;
 mod unmet;
 mod wire;
 
-pub use schema::{all, multitenancy_kinds, tenancy_kinds};
+pub use schema::{all, application_kinds, multitenancy_kinds, tenancy_kinds};
 pub use tenancy::instance::{
     AdminCredentialRef, InstanceEndpoint, PostgreSQLInstance, PostgreSQLInstanceSpec,
     PostgreSQLInstanceStatus,

@@ -23,7 +23,14 @@ use crate::{PostgreSQLInstance, PostgreSQLTenant};
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut all = tenancy_kinds();
-    all.extend([
+    all.extend(application_kinds());
+    all
+}
+
+/// The CRDs of applications and their packages.
+#[must_use]
+pub fn application_kinds() -> Vec<CustomResourceDefinition> {
+    vec![
         finished(Application::crd(), &[]),
         without_spec(finished(
             package::definition::ApplicationPackage::crd(),
@@ -32,8 +39,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         finished(ApplicationPackageVersion::crd(), &version_rules()),
         finished(PackageRepository::crd(), &[]),
         finished(PackageRepositoryOperation::crd(), &[]),
-    ]);
-    all
+    ]
 }
 
 /// The CRDs of PostgreSQL tenancy.

@@ -20,7 +20,8 @@ possible() {
   done
   grep -q '^[0-9]*:cpuset:' /proc/self/cgroup || { echo "the recipe is for cgroup v1, and this machine has no such hierarchy"; exit 1; }
   local group reason
-  group=$(own_cgroups probe | head -n 1)
+  # Not through head: the writer of a closed pipe fails, and with it this script, without a word.
+  read -r group < <(own_cgroups "probe-$$")
   if ! reason=$(mkdir "$group" 2>&1); then
     echo "cgroups are not writable: ${reason#mkdir: }"
     exit 1

@@ -18,7 +18,7 @@ pub(super) enum CrdsError {
 /// One YAML document a CRD.
 pub(super) fn print() -> Result<(), CrdsError> {
     let mut text = String::new();
-    for crd in crds::all() {
+    for crd in crds::tenancy_kinds() {
         let document = serde_saphyr::to_string(&crd).map_err(CrdsError::Yaml)?;
         text.push_str("---\n");
         text.push_str(document.trim_end());

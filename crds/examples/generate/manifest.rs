@@ -4,7 +4,7 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-use crds::{all, multitenancy_kinds};
+use crds::{all, application_kinds, multitenancy_kinds, tenancy_kinds};
 use serde_saphyr::SerializeError;
 
 #[path = "reference.rs"]
@@ -29,11 +29,14 @@ const HEADER: &str =
 /// If a CRD cannot be written as YAML.
 pub fn manifests() -> Result<Vec<Manifest>, SerializeError> {
     let mut manifests = Vec::new();
-    let own = all().into_iter().map(|crd| (crd, "crds.enabled"));
+    let tenancy = tenancy_kinds().into_iter().map(|crd| (crd, "crds.enabled"));
+    let applications = application_kinds()
+        .into_iter()
+        .map(|crd| (crd, "crds.applications"));
     let of_others = multitenancy_kinds()
         .into_iter()
         .map(|crd| (crd, "crds.multitenancy"));
-    for (mut crd, opt_in) in own.chain(of_others) {
+    for (mut crd, opt_in) in tenancy.chain(applications).chain(of_others) {
         let file = format!("{}.yaml", crd.spec.names.plural);
         let plain = yaml(&crd)?;
         manifests.push(Manifest {

@@ -8,7 +8,7 @@ use domain::packages::publication::{LoadReason, Publication};
 use domain::packages::repository::{RepositoryStatus, SUCCEEDED};
 use domain::packages::version::{Found, Labels, Loaded, VersionRecord, VersionStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
-use kube::api::ObjectMeta;
+use kube::core::ObjectMeta;
 use kube::{Resource, ResourceExt};
 
 use super::conditions::{Said, find, merge};

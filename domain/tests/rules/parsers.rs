@@ -126,7 +126,9 @@ proptest! {
         let (grammar, used) = trees(&text);
         // `self.ain x` and `1in x`: the grammar reads a number and a keyword, the other parser asks for a space.
         let touching = text.as_bytes().windows(2).any(|pair| pair[0].is_ascii_digit() && pair[1].is_ascii_alphabetic());
-        if used.is_some() || !touching {
+        // `.?if` and `[?0]` select from optional values, which no rule may: both ends are a refusal.
+        let optional = format!("{grammar:?}").contains("_?._") || format!("{grammar:?}").contains("_[?_]");
+        if used.is_some() || !(touching || optional) {
             prop_assert_eq!(grammar, used, "{}", text);
         }
     }

@@ -11,7 +11,7 @@ async fn the_printed_crds_are_those_of_the_repository_and_the_api_server_takes_t
         .success()
         .unwrap();
     let printed: Vec<serde_json::Value> = serde_saphyr::from_multiple(&printed.stdout).unwrap();
-    let own: Vec<serde_json::Value> = crds::all()
+    let own: Vec<serde_json::Value> = crds::tenancy_kinds()
         .iter()
         .map(|crd| serde_json::to_value(crd).unwrap())
         .collect();

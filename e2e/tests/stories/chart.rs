@@ -200,7 +200,7 @@ async fn d4_the_webhook_is_asked_of_spec_changes_only_and_fails_closed() {
 async fn the_crds_stay_when_the_release_goes_and_can_be_left_out() {
     let objects = rendered(&[URL]).await;
     let definitions: Vec<&Value> = of_kind(&objects, "CustomResourceDefinition").collect();
-    assert_eq!(definitions.len(), crds::all().len());
+    assert_eq!(definitions.len(), crds::tenancy_kinds().len());
     for definition in definitions {
         assert_eq!(
             definition["metadata"]["annotations"]["helm.sh/resource-policy"],
