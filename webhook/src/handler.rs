@@ -245,9 +245,6 @@ impl Drop for Pending {
 /// The one line of a request; of one that was allowed only for who asks for details, because it costs as much as the verdict.
 /// Everything that a peer wrote goes through `Debug`, which escapes line ends and terminal codes.
 fn log(decision: &Decision, judged: &Judged) {
-    if decision.allowed() && !tracing::enabled!(tracing::Level::DEBUG) {
-        return;
-    }
     let kind = decision.route.kind();
     let (allowed, code, took) = (decision.allowed(), decision.code(), decision.took);
     let refusal = judged
@@ -267,17 +264,22 @@ fn log(decision: &Decision, judged: &Judged) {
         dry_run,
     } = subject;
     let operation = operation.as_str();
-    tracing::info!(
-        kind,
-        ?uid,
-        ?namespace,
-        ?name,
-        operation,
-        dry_run,
-        allowed,
-        code,
-        ?took,
-        refusal,
-        "admission"
-    );
+    macro_rules! line {
+        ($level:ident) => {
+            tracing::$level!(
+                kind,
+                ?uid,
+                ?namespace,
+                ?name,
+                operation,
+                dry_run,
+                allowed,
+                code,
+                ?took,
+                refusal,
+                "admission"
+            )
+        };
+    }
+    if allowed { line!(debug) } else { line!(info) }
 }

@@ -98,6 +98,7 @@ async fn each_request_is_one_log_line_that_names_its_object_and_verdict_and_an_a
     let line = logged(&fixture("tenant-create")).await;
     assert_eq!(line.lines().count(), 1, "{line}");
     for part in [
+        "DEBUG",
         "uid=\"705ab4f5-6393-11e8-b7cc-42010a800002\"",
         "namespace=\"team-a\"",
         "name=\"netbox\"",
