@@ -65,10 +65,14 @@ pub(super) fn https(
     Ok(server.serve(app.into_make_service()))
 }
 
-/// TLS over sockets that send at once: an answer that waits for the peer's delayed acknowledgement is 40 ms late.
+/// TLS over [`sockets`].
 fn acceptor(tls: Arc<rustls::ServerConfig>) -> RustlsAcceptor<TcpConfigAcceptor> {
-    let at_once = TcpConfigAcceptor::new(TcpSocketConfig::new().nodelay(true));
-    RustlsAcceptor::new(RustlsConfig::from_config(tls)).acceptor(at_once)
+    RustlsAcceptor::new(RustlsConfig::from_config(tls)).acceptor(sockets())
+}
+
+/// Sockets that send at once: an answer that waits for the peer's delayed acknowledgement is 40 ms late.
+fn sockets() -> TcpConfigAcceptor {
+    TcpConfigAcceptor::new(TcpSocketConfig::new().nodelay(true))
 }
 
 /// Takes no further connection, lets the requests under way end, and hangs up on whoever is left.
@@ -84,5 +88,27 @@ pub(super) async fn close(handle: &axum_server::Handle<SocketAddr>) {
         .is_err()
     {
         handle.shutdown();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use axum_server::accept::Accept as _;
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn answers_are_sent_at_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        assert!(!stream.nodelay().unwrap());
+        let (stream, ()) = sockets().accept(stream, ()).await.unwrap();
+        assert!(stream.nodelay().unwrap());
     }
 }
