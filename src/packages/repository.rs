@@ -16,7 +16,7 @@ use super::{ReadError, archive, archive_stem, directory};
 
 /// The most versions that are read.
 pub const VERSIONS_MAX: usize = 1_000;
-/// The most entries of one directory that are looked at.
+/// The most entries of a directory that is read.
 const ENTRIES_MAX: usize = 10_000;
 
 /// What a directory holds.
@@ -123,7 +123,12 @@ impl Scan<'_> {
     fn entries(&mut self, folder: &Dir, place: &str) -> Option<Vec<(String, bool)>> {
         let read = || -> io::Result<Vec<(String, bool)>> {
             let mut names = Vec::new();
-            for entry in folder.entries()?.take(ENTRIES_MAX) {
+            for (number, entry) in folder.entries()?.enumerate() {
+                // Not cut short in silence: what is not seen would count as taken away.
+                if number == ENTRIES_MAX {
+                    let text = format!("it has more than {ENTRIES_MAX} entries");
+                    return Err(io::Error::other(text));
+                }
                 let Ok(name) = entry?.file_name().into_string() else {
                     continue;
                 };
@@ -275,6 +280,18 @@ mod tests {
                 "local-shop-v1.0.0"
             ]
         );
+    }
+
+    #[test]
+    fn a_directory_with_too_many_entries_is_told_and_nothing_of_it_counts_as_taken_away() {
+        let folder = folder(&["shop/v1.0.0/package.yaml"]);
+        for number in 0..=ENTRIES_MAX {
+            fs::write(folder.path().join(format!("note{number}")), "").unwrap();
+        }
+        let scanned = scan(folder.path(), "local");
+        assert!(!scanned.complete);
+        let told = scanned.problems.first().unwrap().to_string();
+        assert!(told.contains("more than 10000 entries"), "{told}");
     }
 
     #[test]
