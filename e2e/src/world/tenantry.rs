@@ -289,7 +289,11 @@ impl Tenantry {
         let chart = tenantry.options.chart.clone();
         let chart = chart.unwrap_or_else(chart_folder);
         let ca_file = &tenantry.description.ca_file;
-        install_chart_from(bed, &chart, &tenantry.url, ca_file, &[]).await?;
+        let mut values = Vec::new();
+        if tenantry.options.flags.contains_key("--package-dir") {
+            values.push(("applications.publication", "true"));
+        }
+        install_chart_from(bed, &chart, &tenantry.url, ca_file, &values).await?;
         tenantry.identify(bed).await?;
         Ok(tenantry)
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/tenantry");
 const RELEASE_NAMESPACE: &str = "the-operators";
 const URL: &str = "webhook.url=https://192.0.2.7:8443";
+const PUBLISHING: &str = "applications.publication=true";
 
 /// Kind of the role, API group, resource, names, verbs.
 const RIGHTS: &[&str] = &[
@@ -20,12 +21,6 @@ const RIGHTS: &[&str] = &[
     "ClusterRole external-secrets.io externalsecrets [] get,list,watch,create,patch,delete",
     "ClusterRole  secrets [] get",
     "ClusterRole  namespaces [kube-system] get",
-    "ClusterRole deckhouse.io applicationpackageversions [] get,list,watch,create,patch",
-    "ClusterRole deckhouse.io applicationpackages [] get,list,create,patch",
-    "ClusterRole deckhouse.io packagerepositories [] get,list,create",
-    "ClusterRole deckhouse.io applicationpackageversions/status [] patch",
-    "ClusterRole deckhouse.io applicationpackages/status [] patch",
-    "ClusterRole deckhouse.io packagerepositories/status [] patch",
     "ClusterRole events.k8s.io events [] create,patch",
     "ClusterRole admissionregistration.k8s.io validatingwebhookconfigurations [tenantry] get,patch",
     "Role  secrets [] get,list,watch",
@@ -33,6 +28,16 @@ const RIGHTS: &[&str] = &[
     "Role  secrets [tenantry-webhook-tls] update",
     "Role coordination.k8s.io leases [] create",
     "Role coordination.k8s.io leases [tenantry] get,patch",
+];
+
+/// What publication adds.
+const RIGHTS_TO_PUBLISH: &[&str] = &[
+    "ClusterRole deckhouse.io applicationpackageversions [] get,list,watch,create,patch",
+    "ClusterRole deckhouse.io applicationpackages [] get,list,create,patch",
+    "ClusterRole deckhouse.io packagerepositories [] get,list,create",
+    "ClusterRole deckhouse.io applicationpackageversions/status [] patch",
+    "ClusterRole deckhouse.io applicationpackages/status [] patch",
+    "ClusterRole deckhouse.io packagerepositories/status [] patch",
 ];
 
 async fn rendered(values: &[&str]) -> Vec<Value> {
@@ -70,9 +75,19 @@ fn rules(objects: &[Value]) -> Vec<(&str, &Value)> {
 
 #[tokio::test]
 async fn d16_the_chart_gives_the_controller_these_rights_and_no_other() {
-    let objects = rendered(&[URL]).await;
+    let listed = |rights: &[&str]| -> BTreeSet<String> {
+        rights.iter().map(|&right| right.to_owned()).collect()
+    };
+    assert_eq!(given(&rendered(&[URL]).await), listed(RIGHTS));
+    let publishing = rendered(&[URL, PUBLISHING]).await;
+    let more = [RIGHTS, RIGHTS_TO_PUBLISH].concat();
+    assert_eq!(given(&publishing), listed(&more));
+}
+
+/// Each right as a line.
+fn given(objects: &[Value]) -> BTreeSet<String> {
     let mut given = BTreeSet::new();
-    for (kind, rule) in rules(&objects) {
+    for (kind, rule) in rules(objects) {
         let names = texts(&rule["resourceNames"]).join(",");
         let verbs = texts(&rule["verbs"]).join(",");
         for group in texts(&rule["apiGroups"]) {
@@ -81,13 +96,12 @@ async fn d16_the_chart_gives_the_controller_these_rights_and_no_other() {
             }
         }
     }
-    let listed: BTreeSet<String> = RIGHTS.iter().map(|&right| right.to_owned()).collect();
-    assert_eq!(given, listed);
+    given
 }
 
 #[tokio::test]
 async fn no_right_of_the_chart_is_a_wildcard_or_a_way_to_more_rights() {
-    let objects = rendered(&[URL]).await;
+    let objects = rendered(&[URL, PUBLISHING]).await;
     let rules = rules(&objects);
     assert!(!rules.is_empty());
     for (kind, rule) in rules {
