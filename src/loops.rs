@@ -19,10 +19,13 @@ use crate::controllers::context::Context;
 use crate::controllers::settled::Settled;
 use crate::controllers::{instance, tenant};
 use crate::leader::Leading;
+use crate::loops::backlog::Backlog;
 use crate::metrics::queue::Key;
 use crate::metrics::requests::Watched;
 use crate::view::Guarded;
 use crate::watches::{self, InstanceWake};
+
+pub(crate) mod backlog;
 
 /// Instances worked on at once.
 pub(crate) const INSTANCES_AT_ONCE: u16 = 4;
@@ -56,18 +59,18 @@ impl Loop {
             self.context.cluster.client(),
             Arc::clone(&self.context.view),
         );
-        let listed = view.instances_listed();
+        let (listed, backlog) = (view.instances_listed(), Backlog::new());
         let metrics = Arc::clone(&self.context.metrics);
         let watched = watches::objects::<PostgreSQLInstance>(
             client.clone(),
             (Arc::clone(&metrics), Watched::Instances),
             (writer, reader.clone()),
-            listed,
+            (listed, Arc::clone(&backlog)),
             gone,
         );
         let followed = following(
             watched,
-            reader.clone(),
+            (reader.clone(), Arc::clone(&backlog)),
             self.leading.clone(),
             self.stop.clone(),
         );
@@ -104,7 +107,7 @@ impl Loop {
                 .reconcile_on(noted(&context, instance::CONTROLLER, rotated))
                 .graceful_shutdown_on(stop.cancelled_owned())
                 .run(
-                    gated(gate, instance::CONTROLLER, instance::reconcile),
+                    gated((gate, backlog), instance::CONTROLLER, instance::reconcile),
                     never,
                     context,
                 )
@@ -114,7 +117,7 @@ impl Loop {
         .boxed()
     }
 
-    /// Tenants: woken by themselves, their Instance, their ExternalSecret, and other authorities to publish.
+    /// Tenants: woken by themselves, their Instance, their ExternalSecret, other authorities to publish, and the end of a rest.
     pub(crate) fn tenants(
         self,
         (writer, reader): Stores<PostgreSQLTenant>,
@@ -141,9 +144,10 @@ impl Loop {
             instance::forget(&context, &seen);
             futures::stream::iter(gone_wake.tenants(&seen, true))
         });
-        let listed = view.tenants_listed();
+        let (listed, backlog) = (view.tenants_listed(), Backlog::new());
         let trust = &self.context.deployment.trust;
         let rotated = watches::all_tenants(trust, Arc::clone(&view), Arc::clone(&self.settled));
+        let due = watches::due_tenants(Arc::clone(&view), Arc::clone(&self.settled));
         let metrics = Arc::clone(&self.context.metrics);
         let external =
             watches::external_secrets(client.clone(), Arc::clone(&metrics), view, self.settled);
@@ -151,12 +155,12 @@ impl Loop {
             client,
             (metrics, Watched::Tenants),
             (writer, reader.clone()),
-            listed,
+            (listed, Arc::clone(&backlog)),
             gone,
         );
         let followed = following(
             watched,
-            reader.clone(),
+            (reader.clone(), Arc::clone(&backlog)),
             self.leading.clone(),
             self.stop.clone(),
         );
@@ -173,9 +177,10 @@ impl Loop {
                 .reconcile_on(noted(&context, tenant::CONTROLLER, vanished))
                 .reconcile_on(noted(&context, tenant::CONTROLLER, external))
                 .reconcile_on(noted(&context, tenant::CONTROLLER, rotated))
+                .reconcile_on(noted(&context, tenant::CONTROLLER, due))
                 .graceful_shutdown_on(stop.cancelled_owned())
                 .run(
-                    gated(gate, tenant::CONTROLLER, tenant::reconcile),
+                    gated((gate, backlog), tenant::CONTROLLER, tenant::reconcile),
                     never,
                     context,
                 )
@@ -188,11 +193,11 @@ impl Loop {
 
 type Seen<K> = Result<Guarded<K>, watcher::Error>;
 
-/// Fills the cache until this replica leads; then everything that is cached, and what the watch brings. `None` if `stop` came
-/// first.
+/// Fills the cache until this replica leads; then what the watch brings and, at its pace, everything that is cached. `None` if
+/// `stop` came first.
 async fn following<K>(
     watched: impl Stream<Item = Seen<K>> + Send + 'static,
-    reader: reflector::Store<Guarded<K>>,
+    (reader, backlog): (reflector::Store<Guarded<K>>, Arc<Backlog>),
     leading: Leading,
     stop: CancellationToken,
 ) -> Option<BoxStream<'static, Seen<K>>>
@@ -207,9 +212,9 @@ where
         () = leading.acquired() => {}
         () = filling => return None,
     }
-    let cached = reader.state().into_iter();
-    let cached = cached.map(|object| Ok(Guarded::clone(&object)));
-    Some(futures::stream::iter(cached).chain(watched).boxed())
+    backlog.ask();
+    let cached = backlog.objects(reader).map(Ok);
+    Some(futures::stream::select(watched, cached).boxed())
 }
 
 /// Counts what the watch brings as wakes.
@@ -256,7 +261,7 @@ fn key_of<K: Resource>(object: &K) -> Key {
 /// A reconcile that goes on only while this replica leads, looked at before each of its steps: the runtime runs it as a task of
 /// its own, which a dropped controller does not end in the middle of a step.
 fn gated<K, F>(
-    leading: Leading,
+    (leading, backlog): (Leading, Arc<Backlog>),
     controller: &'static str,
     reconcile: impl Fn(Arc<Guarded<K>>, Arc<Context>) -> F,
 ) -> impl Fn(Arc<Guarded<K>>, Arc<Context>) -> BoxFuture<'static, F::Output>
@@ -265,6 +270,7 @@ where
     F: Future<Output: Send> + Send + 'static,
 {
     move |object, context| {
+        backlog.begun();
         let working = context.metrics.working(controller, key_of(&*object));
         let (leading, round) = (leading.clone(), reconcile(object, context));
         async move {

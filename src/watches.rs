@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use crds::{PostgreSQLInstance, PostgreSQLTenant};
 use domain::tenancy::names::{Uid, derived_secret_name};
@@ -22,72 +23,125 @@ use tokio::sync::mpsc;
 
 use crate::adapters::projection;
 use crate::controllers::settled::Settled;
+use crate::loops::backlog::Backlog;
 use crate::metrics::Metrics;
 use crate::metrics::requests::Watched;
 use crate::view::{Guarded, Listed, View};
+
+/// How often rests that are over are looked for; rests kept here last a minute or more.
+const RESTS_LOOKED_AT: Duration = Duration::from_secs(5);
+/// Objects of a page of a list: what is decoded at once, beside what is kept.
+const PAGE: u32 = 100;
 
 /// A watch of one of our kinds: fills the store, says when it is full, passes on what was applied, and tells of what is gone.
 pub(crate) fn objects<K>(
     client: Client,
     (metrics, kind): (Arc<Metrics>, Watched),
     stores: (Writer<Guarded<K>>, Store<Guarded<K>>),
-    listed: Listed,
+    (listed, backlog): (Listed, Arc<Backlog>),
     gone: mpsc::UnboundedSender<Guarded<K>>,
 ) -> impl Stream<Item = Result<Guarded<K>, watcher::Error>>
 where
-    K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug + Send + Sync + 'static,
+    K: Resource<DynamicType = ()>
+        + Cached
+        + DeserializeOwned
+        + Clone
+        + Debug
+        + Send
+        + Sync
+        + 'static,
 {
     let api: Api<Guarded<K>> = Api::all(client);
     let events = metrics
         .restarts(kind, watch(api, config()))
         .default_backoff()
-        .modify(|object| object.meta_mut().managed_fields = None);
-    follow(events, stores, listed, gone)
+        .modify(slim);
+    follow(events, stores, (listed, backlog), gone)
+}
+
+/// What a cache need not hold of a kind.
+pub(crate) trait Cached {
+    /// Leaves out what nothing reads from the cache.
+    fn leave_out(&mut self);
+}
+
+impl Cached for PostgreSQLTenant {
+    /// Rounds read the object anew; gauges, webhook and wake-ups need no text for people.
+    fn leave_out(&mut self) {
+        let Some(status) = &mut self.status else {
+            return;
+        };
+        for condition in &mut status.conditions {
+            condition.message.clear();
+        }
+        if let Some(credential) = &mut status.credential {
+            credential.openbao_url = None;
+        }
+    }
+}
+
+impl Cached for PostgreSQLInstance {
+    /// There are few.
+    fn leave_out(&mut self) {}
+}
+
+/// Two thirds of an object's memory: what nothing here reads, and spare capacity.
+fn slim<K: Resource + Cached + Clone>(object: &mut Guarded<K>) {
+    let meta = object.meta_mut();
+    meta.managed_fields = None;
+    meta.annotations = None;
+    meta.labels = None;
+    if let Ok(readable) = &mut object.0 {
+        readable.leave_out();
+    }
+    // A decoded list has room for four elements, a copy has room for what is there.
+    *object = object.clone();
 }
 
 /// What [`objects`] makes of the events of a watch.
 fn follow<K>(
     events: impl Stream<Item = watcher::Result<Event<Guarded<K>>>>,
     (writer, store): (Writer<Guarded<K>>, Store<Guarded<K>>),
-    listed: Listed,
+    (listed, backlog): (Listed, Arc<Backlog>),
     gone: mpsc::UnboundedSender<Guarded<K>>,
 ) -> impl Stream<Item = Result<Guarded<K>, watcher::Error>>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
 {
     let mut before = Vec::new();
-    events.reflect(writer).flat_map(move |event| {
+    events.reflect(writer).filter_map(move |event| {
         let touched = match event {
             Ok(Event::Init) => {
                 before = store.state();
-                Vec::new()
+                None
             }
             // The store shows a new list only once it is whole; a round begun earlier would see the old one.
-            Ok(Event::InitApply(_)) => Vec::new(),
+            Ok(Event::InitApply(_)) => None,
             Ok(Event::InitDone) => {
                 listed.mark();
                 let now = store.state();
                 missing(&std::mem::take(&mut before), &now).for_each(|object| tell(&gone, object));
-                now.iter().map(|object| Guarded::clone(object)).collect()
+                backlog.ask();
+                None
             }
-            Ok(Event::Apply(object)) => vec![object],
+            Ok(Event::Apply(object)) => Some(Ok(object)),
             Ok(Event::Delete(object)) => {
                 tell(&gone, object);
-                Vec::new()
+                None
             }
             Err(error) => {
                 tracing::warn!(kind = %K::kind(&()), "a watch failed and is begun again");
                 tracing::debug!(kind = %K::kind(&()), ?error, "why a watch failed");
-                Vec::new()
+                None
             }
         };
-        futures::stream::iter(touched.into_iter().map(Ok))
+        futures::future::ready(touched)
     })
 }
 
 /// A watch that the API server ends after a minute, so that a dead connection is noticed.
 fn config() -> watcher::Config {
-    watcher::Config::default().timeout(55)
+    watcher::Config::default().timeout(55).page_size(PAGE)
 }
 
 fn tell<K>(gone: &mpsc::UnboundedSender<K>, object: K) {
@@ -192,6 +246,31 @@ pub(crate) fn external_secrets(
         };
         async move { woken }
     })
+}
+
+/// Tenants that rested long enough, looked for every few seconds.
+pub(crate) fn due_tenants(
+    view: Arc<View>,
+    settled: Arc<Settled>,
+) -> impl Stream<Item = ObjectRef<Guarded<PostgreSQLTenant>>> {
+    let ticks = futures::stream::unfold((), |()| async {
+        tokio::time::sleep(RESTS_LOOKED_AT).await;
+        Some(((), ()))
+    });
+    ticks.flat_map(move |()| futures::stream::iter(due_now(&view, &settled)))
+}
+
+fn due_now(view: &View, settled: &Settled) -> Vec<ObjectRef<Guarded<PostgreSQLTenant>>> {
+    let due = settled.due(Instant::now());
+    let mut woken = Vec::new();
+    if !due.is_empty() {
+        view.each_tenant(|tenant| {
+            if tenant.uid().is_some_and(|uid| due.contains(&Uid::new(uid))) {
+                woken.push(reference(tenant));
+            }
+        });
+    }
+    woken
 }
 
 /// All Tenants, each time that the authorities for PostgreSQL change: they publish them.

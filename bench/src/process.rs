@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use nix::unistd::Pid;
 
 /// A process that ends with this value.
 pub struct Child(std::process::Child);
@@ -36,13 +37,10 @@ impl Drop for Child {
     }
 }
 
-/// User and system time of a process, all its threads together, in steps of a clock tick (10 ms).
+/// User and system time of a process, all its threads together, those that ended among them.
 pub fn cpu_time(pid: i32) -> Result<Duration> {
-    let stat = procfs::process::Process::new(pid)?.stat()?;
-    let ticks = stat.utime + stat.stime;
-    Ok(Duration::from_millis(
-        ticks * 1000 / procfs::ticks_per_second(),
-    ))
+    let clock = nix::time::clock_getcpuclockid(Pid::from_raw(pid))?;
+    Ok(clock.now()?.into())
 }
 
 /// Memory of a process, in MB (10^6 bytes).

@@ -68,7 +68,7 @@ pub async fn reconcile(
         return Ok(Action::await_change());
     };
     let pause = ctx.backoff.after(&uid, retry);
-    ctx.settled.rest(uid, run.versions, None, pause);
+    ctx.settled.rest(uid, &run.versions, None, pause);
     Ok(Action::requeue(pause))
 }
 

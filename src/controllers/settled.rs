@@ -2,14 +2,15 @@
 //!
 //! It remembers resourceVersions and due times, no facts; a wake-up from outside always wins.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use domain::tenancy::names::Uid;
 
 struct Rest {
-    versions: Vec<String>,
+    /// With spaces between: there is one of these for every object, and a version by itself takes an allocation.
+    versions: Box<str>,
     /// The latest version of the object that it watches over, as this reconcile saw it.
     beside: Option<u64>,
     due: Instant,
@@ -69,23 +70,32 @@ impl Settled {
             _ => {}
         }
         let pause = rest.due.saturating_duration_since(Instant::now());
-        let own = rest.versions.iter().any(|known| known == version);
+        let own = rest.versions.split(' ').any(|known| known == version);
         (own && !pause.is_zero()).then_some(pause)
     }
 
     /// The object rests from now on; `versions` are those that this reconcile read and wrote, `beside` the one of the object
     /// that it watches over.
-    pub fn rest(&self, uid: Uid, versions: Vec<String>, beside: Option<String>, pause: Duration) {
+    pub fn rest(&self, uid: Uid, versions: &[String], beside: Option<String>, pause: Duration) {
         if let Ok(mut state) = self.state.lock() {
             state.resting.insert(
                 uid,
                 Rest {
-                    versions,
+                    versions: versions.join(" ").into_boxed_str(),
                     beside: beside.and_then(|version| version.parse().ok()),
                     due: Instant::now() + pause,
                 },
             );
         }
+    }
+
+    /// The objects that rested long enough by `now`. Each is named once: its rest is over.
+    pub fn due(&self, now: Instant) -> HashSet<Uid> {
+        let Ok(mut state) = self.state.lock() else {
+            return HashSet::new();
+        };
+        let over = state.resting.extract_if(|_, rest| rest.due <= now);
+        over.map(|(uid, _)| uid).collect()
     }
 
     /// Drops what is known of an object that is gone.
@@ -108,7 +118,7 @@ mod tests {
         assert_eq!(settled.remaining(&uid, "1"), None);
         settled.rest(
             uid.clone(),
-            vec!["1".to_owned(), "2".to_owned()],
+            &["1".to_owned(), "2".to_owned()],
             None,
             Duration::from_secs(60),
         );
@@ -120,8 +130,25 @@ mod tests {
             settled.remaining(&uid, "2").is_some(),
             "a wake-up is served once"
         );
-        settled.rest(uid.clone(), vec!["2".to_owned()], None, Duration::ZERO);
+        settled.rest(uid.clone(), &["2".to_owned()], None, Duration::ZERO);
         assert_eq!(settled.remaining(&uid, "2"), None);
+    }
+
+    #[test]
+    fn d15_a_rest_that_is_over_is_named_once_and_none_before_its_time() {
+        let settled = Settled::default();
+        let (soon, late) = (Uid::new("a"), Uid::new("b"));
+        let now = Instant::now();
+        for (uid, pause) in [(&soon, 60), (&late, 600)] {
+            let pause = Duration::from_secs(pause);
+            settled.rest(uid.clone(), &["1".to_owned()], None, pause);
+        }
+        assert!(settled.due(now).is_empty());
+        let later = now + Duration::from_secs(120);
+        assert_eq!(settled.due(later), HashSet::from([soon.clone()]));
+        assert!(settled.due(later).is_empty());
+        assert_eq!(settled.remaining(&soon, "1"), None, "it is looked at");
+        assert!(settled.remaining(&late, "1").is_some());
     }
 
     #[test]
@@ -129,8 +156,8 @@ mod tests {
         let settled = Settled::default();
         let uid = Uid::new("a");
         let rest = |beside: Option<&str>| {
-            let (versions, beside) = (vec!["1".to_owned()], beside.map(str::to_owned));
-            settled.rest(uid.clone(), versions, beside, Duration::from_secs(60));
+            let (versions, beside) = (["1".to_owned()], beside.map(str::to_owned));
+            settled.rest(uid.clone(), &versions, beside, Duration::from_secs(60));
         };
         settled.wake_at(&uid, "7");
         assert_eq!(settled.remaining(&uid, "1"), None, "nothing rests yet");

@@ -22,7 +22,7 @@ async fn a_tenant_that_is_gone_is_forgotten_and_its_instance_is_told() {
         let (ctx, uid) = (Arc::clone(&stage.context), Uid::new("t-1"));
         ctx.settled.rest(
             uid.clone(),
-            vec!["20".to_owned()],
+            &["20".to_owned()],
             None,
             Duration::from_secs(60),
         );

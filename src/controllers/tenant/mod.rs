@@ -10,6 +10,7 @@ mod subject;
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crds::PostgreSQLTenant;
 use domain::tenancy::decide::{Step, Then};
@@ -33,6 +34,9 @@ use crate::view::Guarded;
 
 /// Times that one reconcile reads an object anew because it changed under its hands.
 const MOST_RELOADS: usize = 5;
+
+/// Pauses from here on are kept by [`super::settled::Settled`] alone.
+const SCHEDULED_MAX: Duration = Duration::from_secs(60);
 
 /// The controller's name in metrics and logs.
 pub const CONTROLLER: &str = "postgresqltenant";
@@ -58,7 +62,7 @@ pub async fn reconcile(
         .settled
         .remaining(&uid, meta.resource_version.as_deref().unwrap_or_default())
     {
-        return Ok(Action::requeue(pause));
+        return Ok(again(pause));
     }
     // Before the first list of Instances is here, an Instance that exists would look absent.
     ctx.view.synced().await;
@@ -79,8 +83,20 @@ pub async fn reconcile(
     let pause = ctx.backoff.after(&uid, retry);
     tracing::debug!(namespace, name, ?pause, "reconciled");
     ctx.settled
-        .rest(uid, run.versions, run.projection_version, pause);
-    Ok(Action::requeue(pause))
+        .rest(uid, &run.versions, run.projection_version, pause);
+    Ok(again(pause))
+}
+
+/// Short pauses are the scheduler's. Whoever rests for long is woken by [`Settled::due`], since an entry in the scheduler takes
+/// as much memory as half a Tenant.
+///
+/// [`Settled::due`]: super::settled::Settled::due
+fn again(pause: Duration) -> Action {
+    if pause < SCHEDULED_MAX {
+        Action::requeue(pause)
+    } else {
+        Action::await_change()
+    }
 }
 
 /// The rounds of one reconcile.
