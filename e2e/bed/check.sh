@@ -37,6 +37,18 @@ licences() {
   cargo fetch --locked && "$cache/cargo-deny-$CARGO_DENY/cargo-deny" --offline check bans licenses sources
 }
 
+# A file that no `mod` names is not compiled, and its tests are silently not run. The formatter walks the modules as the compiler does.
+every_file_is_a_module() {
+  local strays
+  strays=$(comm -23 <(git ls-files '*.rs' | sed "s#^#$PWD/#" | sort) \
+    <(cargo fmt --all -- --check --verbose | sed -n 's/^Formatting //p' | sort -u))
+  if [ -n "$strays" ]; then
+    echo "$strays"
+    echo "no module names the files above"
+    return 1
+  fi
+}
+
 domain_is_pure() {
   local tree
   tree=$(cargo tree -p domain -e normal --prefix none)
@@ -49,6 +61,7 @@ domain_is_pure() {
 documentation() { RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps; }
 
 step "format" cargo fmt --all --check
+step "every file is a module" every_file_is_a_module
 step "lints" cargo clippy --quiet --workspace --all-targets --features tenantry/failpoints -- -D warnings
 step "each crate alone" each_crate_alone
 step "domain depends on nothing with IO" domain_is_pure

@@ -1,9 +1,13 @@
-//! Pages for authors of packages say what the domain does.
+//! What a package declares beside its settings schema, and that the pages for its authors say what the domain does.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod guide;
 mod limits;
+mod orphans;
+mod ranges;
 mod reasons;
+mod requirements;
+mod verify;
 
 use std::fs;
 use std::path::Path;
