@@ -62,7 +62,7 @@ pub struct KnownVersion {
     /// Its metadata has not been loaded.
     pub draft: bool,
     /// The published schemas, compiled, or why they cannot be.
-    pub schemas: Result<PackageSchemas, String>,
+    pub schemas: Result<Arc<PackageSchemas>, String>,
     /// What its requirements say of this cluster (S23).
     pub requirements: Verdict,
 }
@@ -173,7 +173,7 @@ fn with_facts(
         package_exists: id.is_some_and(|id| view.has_package(&id.package)),
         version: version.as_ref().map(|version| VersionFacts {
             draft: version.draft,
-            schemas: version.schemas.as_ref().map_err(String::as_str),
+            schemas: version.schemas.as_deref().map_err(String::as_str),
             requirements: &version.requirements,
         }),
         catalogs: &catalogs,

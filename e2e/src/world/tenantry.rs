@@ -290,8 +290,8 @@ impl Tenantry {
         let chart = chart.unwrap_or_else(chart_folder);
         let ca_file = &tenantry.description.ca_file;
         let mut values = Vec::new();
-        if tenantry.options.flags.contains_key("--package-dir") {
-            values.push(("applications.publication", "true"));
+        if tenantry.options.flags.contains_key("--applications") {
+            values.push(("applications.enabled", "true"));
         }
         install_chart_from(bed, &chart, &tenantry.url, ca_file, &values).await?;
         tenantry.identify(bed).await?;

@@ -43,6 +43,7 @@ impl Packages {
                     &Value::Null,
                     &SettingsLimits::DEFAULT,
                 )
+                .map(Arc::new)
                 .map_err(|error| error.to_string()),
                 requirements: Verdict::allowed(),
             })
