@@ -114,7 +114,10 @@ impl Follow {
                 Ok(false) => {
                     cache(&self.view).unserved();
                     if !std::mem::replace(&mut told, true) {
-                        tracing::info!(kind = kind.as_str(), "the kind is not served: it counts as empty and is looked for again");
+                        tracing::info!(
+                            kind = kind.as_str(),
+                            "the kind is not served: it counts as empty and is looked for again"
+                        );
                     }
                     tokio::time::sleep(UNSERVED).await;
                 }
@@ -156,7 +159,10 @@ impl Follow {
                         take(cache(&view), event, entry);
                     });
                     if taken.await.is_err() {
-                        tracing::error!(kind = kind.as_str(), "an object made its reader panic and is left out");
+                        tracing::error!(
+                            kind = kind.as_str(),
+                            "an object made its reader panic and is left out"
+                        );
                     }
                 }
                 Err(error) if is_unserved(&error) => return,

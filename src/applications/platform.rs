@@ -40,8 +40,7 @@ pub fn stated(file: Option<&Path>) -> Result<Platform, PlatformError> {
     std::fs::File::open(path)
         .and_then(|file| file.take(most + 1).read_to_string(&mut text))
         .map_err(|error| PlatformError::Read(named(), error))?;
-    let document =
-        load(&text, limits).map_err(|error| PlatformError::Load(named(), error))?;
+    let document = load(&text, limits).map_err(|error| PlatformError::Load(named(), error))?;
     Platform::default()
         .stating(&document)
         .map_err(|error| PlatformError::Stated(named(), error))
@@ -52,7 +51,9 @@ pub(super) async fn with_kubernetes(client: &Client, stated: Platform) -> Platfo
     let reported = match client.apiserver_version().await {
         Ok(info) => Some(info.git_version),
         Err(error) => {
-            tracing::warn!("the API server's version could not be read: packages that require one are warned of");
+            tracing::warn!(
+                "the API server's version could not be read: packages that require one are warned of"
+            );
             tracing::debug!(?error, "why the API server's version could not be read");
             None
         }
@@ -84,7 +85,10 @@ mod tests {
         let platform = of("deckhouse: v1.70.0\nmodules: {dns: null}\n").unwrap();
         assert_eq!(platform.deckhouse.unwrap().to_string(), "1.70.0");
         let error = of("deckhous: v1.70.0").unwrap_err().to_string();
-        assert!(error.contains("platform.yaml: \"deckhous\" is not known"), "{error}");
+        assert!(
+            error.contains("platform.yaml: \"deckhous\" is not known"),
+            "{error}"
+        );
         let error = stated(Some(Path::new("/nowhere/platform.yaml"))).unwrap_err();
         assert_eq!(error.to_string(), "/nowhere/platform.yaml: cannot be read");
     }
@@ -103,6 +107,10 @@ mod tests {
         }
         let long = "#".repeat(2 * Limits::DEFAULT.file_bytes);
         assert!(matches!(of(&long), Err(PlatformError::Load(..))));
-        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() < Duration::from_secs(1),
+            "{:?}",
+            begun.elapsed()
+        );
     }
 }

@@ -305,7 +305,12 @@ mod tests {
         let broken = json!({"properties": {"a": {"$ref": "http://192.0.2.1/x"}}});
         view.versions.put(version(&broken));
         let known = view.version(&id()).unwrap();
-        assert!(known.schemas.as_ref().is_err_and(|text| text.contains("$ref")));
+        assert!(
+            known
+                .schemas
+                .as_ref()
+                .is_err_and(|text| text.contains("$ref"))
+        );
     }
 
     #[test]

@@ -215,12 +215,18 @@ async fn d4_the_webhook_is_asked_of_spec_changes_only_and_fails_closed() {
 async fn applications_are_served_by_one_value_from_crds_to_flags() {
     let webhooks = |objects: &[Value]| -> Vec<Value> {
         let configuration = of_kind(objects, "ValidatingWebhookConfiguration").next();
-        configuration.unwrap()["webhooks"].as_array().unwrap().clone()
+        configuration.unwrap()["webhooks"]
+            .as_array()
+            .unwrap()
+            .clone()
     };
     let arguments = |objects: &[Value]| -> Vec<String> {
         let deployment = of_kind(objects, "Deployment").next().unwrap();
         let container = &deployment["spec"]["template"]["spec"]["containers"][0];
-        texts(&container["args"]).into_iter().map(str::to_owned).collect()
+        texts(&container["args"])
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
     };
     let without = rendered(&[]).await;
     assert_eq!(webhooks(&without).len(), 2);
@@ -250,7 +256,10 @@ async fn applications_are_served_by_one_value_from_crds_to_flags() {
     );
     assert_eq!(application["failurePolicy"], "Fail");
     assert_eq!(application["sideEffects"], "None");
-    assert_eq!(texts(&application["rules"][0]["apiGroups"]), ["deckhouse.io"]);
+    assert_eq!(
+        texts(&application["rules"][0]["apiGroups"]),
+        ["deckhouse.io"]
+    );
     assert_eq!(
         texts(&application["rules"][0]["operations"]),
         ["CREATE", "UPDATE"]
@@ -261,7 +270,9 @@ async fn applications_are_served_by_one_value_from_crds_to_flags() {
     );
     assert_eq!(
         application["matchConditions"][0]["expression"],
-        format!("request.userInfo.username != 'system:serviceaccount:{RELEASE_NAMESPACE}:tenantry'")
+        format!(
+            "request.userInfo.username != 'system:serviceaccount:{RELEASE_NAMESPACE}:tenantry'"
+        )
     );
 }
 

@@ -86,7 +86,8 @@ mod tests {
             kubernetes: Platform::kubernetes_version("v1.33.1"),
             ..Platform::default()
         };
-        let document = json!({"deckhouse": "v1.70.1", "modules": {"ingress": "1.2.0", "dns": null}});
+        let document =
+            json!({"deckhouse": "v1.70.1", "modules": {"ingress": "1.2.0", "dns": null}});
         let stated = known.clone().stating(&document).unwrap();
         assert_eq!(stated.kubernetes, known.kubernetes);
         assert_eq!(stated.deckhouse.unwrap().to_string(), "1.70.1");
@@ -103,7 +104,10 @@ mod tests {
             (json!({"kubernetes": "1.30"}), "\"kubernetes\" is not known"),
             (json!({"deckhouse": 1}), "deckhouse: must be a version"),
             (json!({"modules": []}), "modules: must be a map"),
-            (json!({"modules": {"a": "x"}}), "modules.a: must be a version"),
+            (
+                json!({"modules": {"a": "x"}}),
+                "modules.a: must be a version",
+            ),
         ] {
             let error = Platform::default().stating(&document).unwrap_err();
             assert!(error.to_string().starts_with(said), "{document}: {error}");
