@@ -4,6 +4,7 @@
 
 mod applications;
 mod check;
+mod hook_exec;
 mod openbao;
 mod package;
 mod registry;
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use self::applications::{ApplicationOptions, CrdsOptions};
 pub use self::check::CheckOptions;
+pub use self::hook_exec::HookExecOptions;
 pub use self::openbao::{OpenBaoAuth, OpenBaoOptions};
 pub use self::package::{PackageCommand, PackageSourceOptions, RenderOptions, VerifyOptions};
 pub use self::registry::{
@@ -49,6 +51,9 @@ pub enum Command {
     /// KUBECONFIG (or of the Pod it runs in) and to the Instance's server. Exit code: 0 done, 1 refused or failed.
     #[command(subcommand)]
     Registry(Box<RegistryCommand>),
+    /// Runs one process of a package's hook, confined. `tenantry run` starts it; it is of no use to people.
+    #[command(hide = true)]
+    HookExec(Box<HookExecOptions>),
 }
 
 /// How results are printed.
