@@ -212,9 +212,11 @@ async fn publish(world: &World, (package, version): (&str, &str), schema: &Value
         "packageMetadata": {},
         "packageSchemas": {"settingsSchema": {"openAPIV3Schema": schema}},
     }});
-    let written = versions.patch_status(&name, &PatchParams::default(), &Patch::Merge(&status));
-    written.await.with_context(|| format!("status of {name}"))?;
-    Ok(())
+    versions
+        .patch_status(&name, &PatchParams::default(), &Patch::Merge(&status))
+        .await
+        .map(drop)
+        .with_context(|| format!("status of {name}"))
 }
 
 async fn apply(objects: &Api<DynamicObject>, name: &str, object: &Value) -> Result<()> {

@@ -120,6 +120,7 @@ impl Condition {
 
 /// What is known of an Application beside the run's steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // four facts, none of which follows from another
 pub struct Past {
     /// `Installed` was true once.
     pub installed: bool,
