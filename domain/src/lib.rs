@@ -5,6 +5,7 @@
 //! Kubernetes, no clock, no randomness, no environment, no logging. Time, passwords and UIDs are arguments.
 
 pub mod hooks;
+pub mod applications;
 pub mod packages;
 pub mod settings;
 pub mod tenancy;

@@ -209,26 +209,33 @@ fn document(parts: &Parts<'_>, spec: Value, status: Value) -> Value {
     if let Some(entries) = &metadata.acknowledgement {
         annotations.insert(ACKNOWLEDGEMENT.to_owned(), entries.as_str().into());
     }
-    json!({
-        "metadata": {
-            "name": metadata.name,
-            "namespace": metadata.namespace,
-            "deletionTimestamp": metadata.deletion_timestamp.is_some().then_some("set"),
-            "annotations": annotations,
-        },
-        "spec": spec,
-        "status": status,
-    })
+    let metadata = json!({
+        "name": metadata.name,
+        "namespace": metadata.namespace,
+        "deletionTimestamp": metadata.deletion_timestamp.is_some().then_some("set"),
+        "annotations": annotations,
+    });
+    // Moved in: the macro would copy them.
+    let parts = [("metadata", metadata), ("spec", spec), ("status", status)];
+    Value::Object(
+        parts
+            .into_iter()
+            .map(|(key, part)| (key.to_owned(), part))
+            .collect(),
+    )
 }
 
 /// The fields of a spec that say which package is meant; the rest is checked for form and dropped.
 fn names(field: &'static str, spec: &str) -> Result<Value, Unreadable> {
     #[derive(Default, Deserialize)]
-    #[serde(rename_all = "camelCase", default)]
+    #[serde(default)]
     struct Names {
-        package_name: Value,
-        package_version: Value,
-        package_repository_name: Value,
+        #[serde(rename = "packageName")]
+        package: Value,
+        #[serde(rename = "packageVersion")]
+        version: Value,
+        #[serde(rename = "packageRepositoryName")]
+        repository: Value,
     }
     let unreadable = |error: serde_json::Error| Unreadable::new(field, format!("spec: {error}"));
     strict::check_within(spec).map_err(unreadable)?;
@@ -237,9 +244,9 @@ fn names(field: &'static str, spec: &str) -> Result<Value, Unreadable> {
     }
     let names: Names = serde_json::from_str(spec).map_err(unreadable)?;
     Ok(json!({
-        "packageName": names.package_name,
-        "packageVersion": names.package_version,
-        "packageRepositoryName": names.package_repository_name,
+        "packageName": names.package,
+        "packageVersion": names.version,
+        "packageRepositoryName": names.repository,
     }))
 }
 
@@ -273,8 +280,8 @@ fn in_force(status: Option<&RawValue>) -> Result<Value, Unreadable> {
         }
         Some(text) => serde_json::from_str(text).map_err(unreadable)?,
     };
-    Ok(json!({
-        "currentVersion": status.current_version,
-        "lastAppliedConfiguration": applied,
-    }))
+    let mut in_force = serde_json::Map::new();
+    in_force.insert("currentVersion".to_owned(), status.current_version);
+    in_force.insert("lastAppliedConfiguration".to_owned(), applied);
+    Ok(Value::Object(in_force))
 }

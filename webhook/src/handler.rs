@@ -88,7 +88,7 @@ struct Judged {
 
 /// What came of a body that no more can be said of here.
 enum Ruling {
-    Judged(Judged),
+    Judged(Box<Judged>),
     /// A package's own check has the last word.
     Ask(Box<Asking>),
 }
@@ -144,7 +144,7 @@ async fn take_in(shared: &Arc<Shared>, route: Route, request: Request) -> Result
     };
     // From here on the request counts among the checks alone.
     match ruling {
-        Ruling::Judged(judged) => Ok(judged),
+        Ruling::Judged(judged) => Ok(*judged),
         Ruling::Ask(asking) => ask(shared, *asking, deadline).await,
     }
 }
@@ -215,7 +215,9 @@ fn check_media(headers: &HeaderMap) -> Result<(), Refusal> {
 fn judge(admission: &Admission, route: Route, body: &[u8]) -> Ruling {
     let review = match Review::decode(body) {
         Ok(review) => review,
-        Err(problem) => return Ruling::Judged(Judged::from(Refusal::NotAReview(problem))),
+        Err(problem) => {
+            return Ruling::Judged(Box::new(Judged::from(Refusal::NotAReview(problem))));
+        }
     };
     // Caught here and not only at the task's edge, so that the log names the object. Nothing that could be left half
     // changed crosses this edge: a verdict is computed from what is borrowed.
@@ -224,10 +226,10 @@ fn judge(admission: &Admission, route: Route, body: &[u8]) -> Ruling {
 }
 
 fn refused(review: &Review<'_>, refusal: Refusal) -> Ruling {
-    Ruling::Judged(Judged {
+    Ruling::Judged(Box::new(Judged {
         subject: Some(Subject::of(review)),
         answer: Err(refusal),
-    })
+    }))
 }
 
 fn rule(admission: &Admission, route: Route, review: &Review<'_>) -> Ruling {
@@ -248,10 +250,10 @@ fn rule(admission: &Admission, route: Route, review: &Review<'_>) -> Ruling {
         Err(Unjudged::Unreadable(problem)) => Answer::unreadable(review, route, &problem),
         Err(Unjudged::Refused(refusal)) => return refused(review, refusal),
     };
-    Ruling::Judged(Judged {
+    Ruling::Judged(Box::new(Judged {
         subject: Some(Subject::of(review)),
         answer: Ok(answer),
-    })
+    }))
 }
 
 /// The object's name, and how far it was judged.

@@ -142,7 +142,10 @@ mod tests {
         assert_eq!(version.id().unwrap().package, "shop");
         assert!(version.is_draft());
         let (requirements, schema) = version.into_published();
-        assert_eq!(requirements["kubernetes"]["constraint"], ">=1.30");
+        assert_eq!(
+            requirements,
+            json!({"kubernetes": {"constraint": ">=1.30"}})
+        );
         assert_eq!(schema, json!({"type": "object"}));
         assert_eq!(named("other").id(), None);
     }

@@ -148,8 +148,8 @@ impl Stand {
         let expected = match lines {
             [only] => format!("{head}{only}\n"),
             many => {
-                let listed: String = many.iter().map(|line| format!("* {line}\n")).collect();
-                format!("{head}\n{listed}")
+                let listed: Vec<String> = many.iter().map(|line| format!("* {line}\n")).collect();
+                format!("{head}\n{}", listed.concat())
             }
         };
         assert_eq!(output.stderr, expected, "{}", output.stdout);
@@ -159,11 +159,11 @@ impl Stand {
     #[track_caller]
     pub fn stored(output: &Output, warnings: &[&str]) {
         assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
-        let expected: String = warnings
+        let expected: Vec<String> = warnings
             .iter()
             .map(|warning| format!("Warning: {warning}\n"))
             .collect();
-        assert_eq!(output.stderr, expected, "{}", output.stdout);
+        assert_eq!(output.stderr, expected.concat(), "{}", output.stdout);
     }
 
     /// As the controller records a successful apply of these effective settings.
