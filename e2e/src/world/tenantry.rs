@@ -421,7 +421,7 @@ fn client(authorities: &[u8]) -> Result<reqwest::ClientBuilder> {
 }
 
 /// The binary: `TENANTRY_BIN`, else the debug build of this workspace.
-pub(super) fn binary() -> PathBuf {
+pub fn binary() -> PathBuf {
     let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/tenantry");
     std::env::var_os("TENANTRY_BIN").map_or_else(built, PathBuf::from)
 }

@@ -1,5 +1,6 @@
 //! jq filters, applied in a confined process of our own: one second, and a bound on what they give.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -99,7 +100,7 @@ impl Launcher {
         let job = Job {
             package: None,
             command: &[],
-            environment: Default::default(),
+            environment: BTreeMap::default(),
             scratch: &scratch,
             limits: ProcessLimits {
                 time: TIME,

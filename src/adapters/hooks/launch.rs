@@ -7,11 +7,13 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::hooks::outcome::Ending;
+use futures::future::{Either, select};
 use rustix::process::{Pid, Signal};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::net::UnixStream;
@@ -22,6 +24,8 @@ use super::scratch::Scratch;
 
 /// How long the supervisor may take to end everything, after its socket is gone.
 const ENDING: Duration = Duration::from_secs(5);
+/// How long outputs may stay open without a supervisor.
+const ORPHANED: Duration = Duration::from_secs(1);
 /// Bytes of all reports of one process.
 const REPORTS: usize = 64 * 1024;
 
@@ -126,26 +130,33 @@ struct Inner {
     program: PathBuf,
     scratch_root: PathBuf,
     may_be_unconfined: bool,
+    run: ProcessLimits,
 }
 
 impl Launcher {
     /// A launcher that starts this very program again. Without Landlock in the kernel processes are refused, unless
-    /// `may_be_unconfined`.
+    /// `may_be_unconfined`; `run` are the limits of `hook run`, and of what other processes have in common with it.
     #[must_use]
-    pub fn new(may_be_unconfined: bool) -> Self {
-        Self::of(PathBuf::from("/proc/self/exe"), may_be_unconfined)
+    pub fn new(may_be_unconfined: bool, run: ProcessLimits) -> Self {
+        Self::of(PathBuf::from("/proc/self/exe"), may_be_unconfined, run)
     }
 
     /// A launcher that starts another copy of tenantry, for tests.
     #[must_use]
-    pub fn of(program: PathBuf, may_be_unconfined: bool) -> Self {
+    pub fn of(program: PathBuf, may_be_unconfined: bool, run: ProcessLimits) -> Self {
         Self {
             inner: Arc::new(Inner {
                 program,
                 scratch_root: std::env::temp_dir(),
                 may_be_unconfined,
+                run,
             }),
         }
+    }
+
+    /// The limits of `hook run`.
+    pub(super) fn run_limits(&self) -> ProcessLimits {
+        self.inner.run
     }
 
     pub(super) fn scratch_root(&self) -> &Path {
@@ -166,12 +177,11 @@ impl Launcher {
         let told = tokio::time::timeout(limits.time, listen(&mut child, reports, limits)).await;
         // The socket is dropped now, whatever happened: the supervisor ends everything and then itself.
         end(&mut child).await;
-        let (stdout, stderr, reports) = told.unwrap_or(Err(LaunchError::TimedOut(limits.time)))?;
-        let ending = read(&reports, limits)?;
+        let said = told.unwrap_or(Err(LaunchError::TimedOut(limits.time)))?;
         Ok(Ended {
-            ending,
-            stdout: String::from_utf8_lossy(&stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&stderr).into_owned(),
+            ending: read(&said.reports, limits)?,
+            stdout: String::from_utf8_lossy(&said.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&said.stderr).into_owned(),
         })
     }
 
@@ -210,18 +220,60 @@ impl Launcher {
     }
 }
 
-/// Reads everything until the end, or until it is too much.
+/// What came through the three pipes.
+struct Said {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    reports: Vec<u8>,
+}
+
+/// Reads everything until the end, or until it is too much. A supervisor that is gone while something of the hook still has its
+/// outputs was ended by others.
 async fn listen(
     child: &mut Child,
     reports: UnixStream,
     limits: ProcessLimits,
-) -> Result<(Vec<u8>, Vec<u8>, Vec<u8>), LaunchError> {
+) -> Result<Said, LaunchError> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    tokio::try_join!(
-        bounded(stdout, limits.stdout_bytes),
-        bounded(stderr, limits.stderr_bytes),
-        bounded(Some(reports), REPORTS),
-    )
+    let outputs = pin!(async {
+        tokio::try_join!(
+            bounded(stdout, limits.stdout_bytes),
+            bounded(stderr, limits.stderr_bytes),
+        )
+    });
+    let reports = pin!(bounded(Some(reports), REPORTS));
+    let ((stdout, stderr), reports) = match select(outputs, reports).await {
+        Either::Left((outputs, reports)) => (outputs?, reports.await?),
+        Either::Right((reports, outputs)) => {
+            let reports = reports?;
+            let Ok(outputs) = tokio::time::timeout(ORPHANED, outputs).await else {
+                end_group(&reports);
+                return Err(LaunchError::Lost);
+            };
+            (outputs?, reports)
+        }
+    };
+    Ok(Said {
+        stdout,
+        stderr,
+        reports,
+    })
+}
+
+/// Ends the hook's group in place of a supervisor that is gone.
+fn end_group(reports: &[u8]) {
+    let group = lines(reports).find_map(|report| match report {
+        Report::Started { group } => Pid::from_raw(group),
+        _ => None,
+    });
+    if let Some(group) = group {
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+}
+
+fn lines(reports: &[u8]) -> impl Iterator<Item = Report> {
+    let lines = reports.split(|byte| *byte == b'\n');
+    lines.filter_map(|line| serde_json::from_slice(line).ok())
 }
 
 async fn bounded(
@@ -242,39 +294,37 @@ async fn bounded(
     Ok(bytes)
 }
 
-/// Waits for the supervisor; one that does not end is ended with its group, as the last resort.
+/// Waits for the supervisor; one that does not end is ended, as the last resort, and the hook by its death.
 async fn end(child: &mut Child) {
     if tokio::time::timeout(ENDING, child.wait()).await.is_ok() {
         return;
     }
-    let group = child.id().and_then(|id| i32::try_from(id).ok());
-    if let Some(group) = group.and_then(Pid::from_raw) {
-        let _ = rustix::process::kill_process_group(group, Signal::KILL);
-    }
+    // One that ends meanwhile is what was wanted.
+    let _ = child.start_kill();
     let _ = child.wait().await;
 }
 
 fn read(reports: &[u8], limits: ProcessLimits) -> Result<Ending, LaunchError> {
     let mut ended = Err(LaunchError::Lost);
-    for line in reports.split(|byte| *byte == b'\n') {
-        match serde_json::from_slice(line) {
-            // The second stage speaks first, and ends with success all the same.
-            Ok(Report::NotStarted(why)) => return Err(LaunchError::NotStarted(why)),
-            Ok(Report::Ended { crowded: true, .. }) => {
+    for report in lines(reports) {
+        match report {
+            // The second stage says so, and ends with success all the same.
+            Report::NotStarted(why) => return Err(LaunchError::NotStarted(why)),
+            Report::Ended { crowded: true, .. } => {
                 return Err(LaunchError::TooManyProcesses {
                     most: limits.processes,
                 });
             }
-            Ok(Report::Ended { left, .. }) if left > 0 => {
+            Report::Ended { left, .. } if left > 0 => {
                 return Err(LaunchError::LeftBehind { left });
             }
-            Ok(Report::Ended { exit, signal, .. }) => {
+            Report::Ended { exit, signal, .. } => {
                 ended = exit
                     .map(Ending::Exit)
-                    .or(signal.map(Ending::Signal))
+                    .or_else(|| signal.map(Ending::Signal))
                     .ok_or(LaunchError::Lost);
             }
-            Err(_) => {}
+            Report::Started { .. } => {}
         }
     }
     ended

@@ -6,6 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
+    /// The second stage is there, in a process group of its own.
+    Started {
+        /// The group.
+        group: i32,
+    },
     /// The program was not started.
     NotStarted(String),
     /// The program has ended, and nothing of it is left.

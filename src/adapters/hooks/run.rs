@@ -112,7 +112,7 @@ impl Hooks {
             command: &command(path, &["run", &hook.index.to_string()]),
             environment: environment(Purpose::Run(&files, run.owner), &folder, own),
             scratch: &scratch,
-            limits: ProcessLimits::DEFAULT,
+            limits: self.inner.launcher.run_limits(),
         };
         let launched = self.inner.launcher.launch(job).await;
         let ended = launched.map_err(|source| RunError::Launch {
@@ -160,7 +160,7 @@ impl Hooks {
             scratch: &scratch,
             limits: ProcessLimits {
                 time: deadline,
-                ..ProcessLimits::DEFAULT
+                ..launcher.run_limits()
             },
         };
         let ended = launcher.launch(job).await.map_err(CheckFailure::Launch)?;

@@ -28,7 +28,9 @@ const READABLE: [&str; 2] = ["/etc/ssl", "/etc/resolv.conf"];
 /// Open files of one process.
 const FILES: u64 = 1024;
 /// Processes of this user on the whole machine, as far as the kernel counts them; the supervisor counts those of the hook.
-const PROCESSES: u64 = 4096;
+const PROCESSES: u64 = 2048;
+/// A hook gets a ninth of the time of what else runs, so that its supervisor can still count when it starts too much.
+const NICE: i32 = 10;
 
 /// Why the hook was not started.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +41,8 @@ enum ConfineError {
     DeathSignal(rustix::io::Errno),
     #[error("the limit {0:?} cannot be set: {1}")]
     Limit(Resource, rustix::io::Errno),
+    #[error("its priority cannot be lowered: {0}")]
+    Priority(rustix::io::Errno),
     #[error("privileges cannot be given up: {0}")]
     Privileges(rustix::io::Errno),
     #[error("Landlock failed: {0}")]
@@ -75,6 +79,7 @@ fn confine_and_execute(options: &HookExecOptions, supervisor: u32) -> Result<(),
     }
     // Also what this process inherited without knowing; the socket to the server is a copy that closes by itself.
     close_fds::CloseFdsBuilder::new().cloexecfrom(3);
+    rustix::process::setpriority_process(None, NICE).map_err(ConfineError::Priority)?;
     limit(options)?;
     let request = match options.command.first() {
         Some(_) => None,

@@ -3,7 +3,7 @@
 //! As a subreaper it becomes the parent of every orphan below it, so nothing that a hook starts can hide from it, not even
 //! behind a new session.
 
-use std::collections::BTreeMap;
+use std::fs;
 use std::io::{ErrorKind, Read as _};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
+use super::tell;
 use crate::adapters::hooks::report::Report;
 use crate::cli::HookExecOptions;
 
-/// How often processes are counted, and the server is looked for.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often processes are counted. A bomb of processes grows meanwhile.
+const LOOK: Duration = Duration::from_millis(20);
 /// What a hook started may end a little after it.
 const GRACE: Duration = Duration::from_millis(500);
 /// Between two rounds of ending processes.
@@ -40,18 +41,20 @@ pub(super) fn supervise(options: &HookExecOptions, server: &UnixStream) -> Optio
         Ok(child) => child,
         Err(error) => return failed("hook-exec cannot be started", &error),
     };
+    let group = child.as_raw_pid();
+    tell(server, &Report::Started { group });
     let crowded = Arc::new(AtomicBool::new(false));
     let watch = {
         let crowded = Arc::clone(&crowded);
         let most = options.processes;
-        move || watch(&watched, most, &crowded)
+        move || watch(&watched, child, most, &crowded)
     };
     if let Err(error) = std::thread::Builder::new().spawn(watch) {
-        end_all();
+        end_all(child);
         return failed("the hook cannot be watched", &error);
     }
     let status = wait_for(child);
-    let left = end_rest();
+    let left = end_rest(child);
     Some(Report::Ended {
         exit: status.and_then(WaitStatus::exit_status),
         signal: status.and_then(WaitStatus::terminating_signal),
@@ -68,6 +71,7 @@ fn start() -> std::io::Result<Pid> {
         .args(["hook-exec", "--confine", &own])
         .args(std::env::args_os().skip(2))
         .stdin(Stdio::inherit())
+        .process_group(0)
         .spawn()?;
     i32::try_from(child.id())
         .ok()
@@ -87,7 +91,7 @@ fn wait_for(child: Pid) -> Option<WaitStatus> {
 }
 
 /// Waits shortly for what the hook has left behind, then ends it. Gives how many processes had to be ended.
-fn end_rest() -> usize {
+fn end_rest(group: Pid) -> usize {
     let patience = Instant::now() + GRACE;
     let mut left = 0;
     loop {
@@ -97,14 +101,14 @@ fn end_rest() -> usize {
             Err(_) => return left,
         }
         if Instant::now() >= patience {
-            left = left.max(end_all());
+            left = left.max(end_all(group));
         }
         std::thread::sleep(ROUND);
     }
 }
 
 /// Ends the hook when the server is gone, or when too many processes run; the waiting thread then comes to its end.
-fn watch(mut server: &UnixStream, most: usize, crowded: &AtomicBool) {
+fn watch(mut server: &UnixStream, group: Pid, most: usize, crowded: &AtomicBool) {
     let is_timed = server.set_read_timeout(Some(LOOK)).is_ok();
     let mut byte = [0_u8; 1];
     loop {
@@ -119,48 +123,53 @@ fn watch(mut server: &UnixStream, most: usize, crowded: &AtomicBool) {
         if !is_there || !is_timed {
             break;
         }
-        if below().len() > most {
+        if below(most + 1).len() > most {
             crowded.store(true, Ordering::SeqCst);
             break;
         }
     }
     loop {
-        end_all();
+        end_all(group);
         std::thread::sleep(ROUND);
     }
 }
 
-/// Sends every process below this one the signal that cannot be refused; gives how many there were.
-fn end_all() -> usize {
-    let found = below();
+/// Sends every process below this one the signal that cannot be refused; gives how many there were. The hook's group gets it in
+/// one step, which no process of it can outrun; those that left the group are looked for.
+fn end_all(group: Pid) -> usize {
+    // First of all, and before anything is looked for: what grows must not grow on. What has ended meanwhile is what was wanted.
+    let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    let found = below(usize::MAX);
     for pid in &found {
-        // One that has ended meanwhile is what was wanted.
         let _ = rustix::process::kill_process(*pid, Signal::KILL);
     }
     found.len()
 }
 
-/// Every process below this one that has not ended.
-fn below() -> Vec<Pid> {
-    let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
-    let Ok(processes) = procfs::process::all_processes() else {
-        return Vec::new();
-    };
-    for stat in processes
-        .flatten()
-        .filter_map(|process| process.stat().ok())
-    {
-        if stat.state != 'Z' {
-            children.entry(stat.ppid).or_default().push(stat.pid);
-        }
-    }
+/// Every process below this one, or so many of them: counting must not take longer the more there are.
+fn below(most: usize) -> Vec<Pid> {
     let mut found = Vec::new();
-    let mut parents = vec![rustix::process::getpid().as_raw_pid()];
-    while let Some(parent) = parents.pop() {
-        for child in children.remove(&parent).unwrap_or_default() {
-            parents.push(child);
-            found.extend(Pid::from_raw(child));
-        }
+    let mut parents = vec![rustix::process::getpid()];
+    while let Some(parent) = parents.pop().filter(|_| found.len() < most) {
+        let children = children(parent);
+        parents.extend(&children);
+        found.extend(children);
     }
     found
+}
+
+/// The children of a process, which may have ended meanwhile.
+fn children(parent: Pid) -> Vec<Pid> {
+    let threads = fs::read_dir(format!("/proc/{}/task", parent.as_raw_pid()));
+    let lists = threads
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let mut children = Vec::new();
+    for list in lists {
+        let ids = list.split_whitespace().filter_map(|id| id.parse().ok());
+        children.extend(ids.filter_map(Pid::from_raw));
+    }
+    children
 }
