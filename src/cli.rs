@@ -2,7 +2,9 @@
 //!
 //! It parses and nothing more; what a value means is decided where it is used.
 
+mod applications;
 mod check;
+mod hook_exec;
 mod openbao;
 mod package;
 mod registry;
@@ -13,7 +15,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use self::applications::{ApplicationOptions, CrdsOptions};
 pub use self::check::CheckOptions;
+pub use self::hook_exec::HookExecOptions;
 pub use self::openbao::{OpenBaoAuth, OpenBaoOptions};
 pub use self::package::{PackageCommand, PackageSourceOptions, RenderOptions, VerifyOptions};
 pub use self::registry::{
@@ -35,8 +39,8 @@ pub struct Cli {
 pub enum Command {
     /// Serve the admission webhooks and run the reconcile loops.
     Run(Box<RunOptions>),
-    /// Print the CRDs of both kinds, for `kubectl apply -f -`. The chart brings them by itself.
-    Crds,
+    /// Print the CRDs of PostgreSQL tenancy, for `kubectl apply -f -`. The chart brings them by itself.
+    Crds(CrdsOptions),
     /// Judge manifests as the webhook would, without a cluster. Exit code: 0 all valid, 1 something is invalid, 2 something could
     /// not be read.
     Check(CheckOptions),
@@ -47,6 +51,9 @@ pub enum Command {
     /// KUBECONFIG (or of the Pod it runs in) and to the Instance's server. Exit code: 0 done, 1 refused or failed.
     #[command(subcommand)]
     Registry(Box<RegistryCommand>),
+    /// Runs one process of a package's hook, confined. `tenantry run` starts it; it is of no use to people.
+    #[command(hide = true)]
+    HookExec(Box<HookExecOptions>),
 }
 
 /// How results are printed.
@@ -82,6 +89,9 @@ pub struct RunOptions {
     /// The loops.
     #[command(flatten)]
     pub loops: LoopOptions,
+    /// Applications.
+    #[command(flatten)]
+    pub applications: ApplicationOptions,
     /// Packages of applications.
     #[command(flatten)]
     pub packages: PackageSourceOptions,
@@ -215,6 +225,20 @@ mod tests {
         assert!(elect("--leader-elect") && elect("--leader-elect=true"));
         assert!(!elect("--leader-elect=false"));
         assert!(parsed(&["--self-signed"]).is_ok_and(|o| !o.election.leader_elect));
+    }
+
+    #[test]
+    fn applications_are_served_only_when_asked_for_and_what_belongs_to_them_needs_that() {
+        let serving = |flags: &[&str]| {
+            let all = [&["--self-signed"], flags].concat();
+            parsed(&all).map(|options| options.applications.applications)
+        };
+        assert_eq!(serving(&[]).ok(), Some(false));
+        assert_eq!(serving(&["--applications"]).ok(), Some(true));
+        assert!(serving(&["--enforce-destructive-switch"]).is_err());
+        assert!(serving(&["--platform-file", "f"]).is_err());
+        let enforcing = ["--applications", "--enforce-destructive-switch"];
+        assert_eq!(serving(&enforcing).ok(), Some(true));
     }
 
     #[test]

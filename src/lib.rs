@@ -5,6 +5,7 @@
 //! and Kubernetes verbs.
 
 pub mod adapters;
+pub mod applications;
 pub mod cli;
 pub mod commands;
 pub mod controllers;

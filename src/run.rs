@@ -31,6 +31,9 @@ use crate::adapters::kubernetes::{Cluster, DEADLINE};
 use crate::adapters::openbao::{Auth, OpenBao, OpenBaoConfigError, OpenBaoSettings};
 use crate::adapters::postgres::{Postgres, PostgresSettings};
 use crate::adapters::projection::{Projections, Store, StoreKind};
+use crate::applications::platform::{self, PlatformError};
+use crate::applications::view::PackagesView;
+use crate::applications::{self, Follow};
 use crate::cli::{self, OpenBaoAuth, OpenBaoOptions, RunOptions};
 use crate::controllers::backoff::Backoff;
 use crate::controllers::context::{Context, Deployment};
@@ -104,6 +107,9 @@ pub enum RunError {
         #[source]
         source: std::io::Error,
     },
+    /// The administrator's file about the cluster is wrong.
+    #[error("--platform-file: {0}")]
+    Platform(#[from] PlatformError),
     /// A part that must run as long as the process ended by itself.
     #[error("{0} ended by itself")]
     Ended(&'static str),
@@ -124,6 +130,7 @@ pub fn run(options: RunOptions) -> Result<(), RunError> {
     let _installed = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .thread_stack_size(webhook::STACK_BYTES)
         .build()
         .map_err(RunError::Runtime)?;
     runtime.block_on(serve(options))
@@ -222,11 +229,15 @@ struct Parts {
     instance_reader: reflector::Store<Guarded<PostgreSQLInstance>>,
     to_check: mpsc::UnboundedReceiver<String>,
     publication: Option<Publication>,
+    applications: Option<webhook::Applications>,
+    packages: Option<Arc<PackagesView>>,
+    follow: Option<Follow>,
 }
 
 impl Parts {
     async fn build(options: &RunOptions) -> Result<Self, RunError> {
         let files = serving_files(options)?;
+        let stated = platform::stated(options.applications.platform_file.as_deref())?;
         let ca_file = options.postgres.postgres_ca_file.as_deref();
         let trust = Arc::new(certs::Trust::load(ca_file)?);
         let openbao = OpenBao::new(openbao_settings(&options.openbao))?;
@@ -257,6 +268,14 @@ impl Parts {
         let settled = Arc::new(Settled::default());
         let stop = CancellationToken::new();
         let publication = publication(options, &client, &metrics, &stop);
+        let follow = options.applications.applications.then(|| Follow {
+            client: client.clone(),
+            metrics: Arc::clone(&metrics),
+            view: Arc::new(PackagesView::default()),
+            stated,
+            stop: stop.clone(),
+        });
+        let packages = follow.as_ref().map(|follow| Arc::clone(&follow.view));
         let (instances_to_check, to_check) = mpsc::unbounded_channel();
         let context = Arc::new(Context {
             events: Events::new(client.clone()),
@@ -289,6 +308,9 @@ impl Parts {
             instance_reader,
             to_check,
             publication,
+            applications: packages.clone().map(|view| served(options, view)),
+            packages,
+            follow,
         })
     }
 
@@ -310,6 +332,10 @@ impl Parts {
         }
         let published: BoxFuture<'static, ()> = match self.publication {
             Some(publication) => publication::follow(publication, self.leading.clone()).boxed(),
+            None => futures::future::ready(()).boxed(),
+        };
+        let followed: BoxFuture<'static, ()> = match self.follow {
+            Some(follow) => follow.run().boxed(),
             None => futures::future::ready(()).boxed(),
         };
         let heartbeat = self.heartbeat;
@@ -339,11 +365,22 @@ impl Parts {
         );
         async move {
             tokio::select! {
-                _ended = futures::future::join3(instances, tenants, published) => {}
+                _ended = futures::future::join4(instances, tenants, published, followed) => {}
                 () = departures => {}
                 () = heartbeat.beat() => {}
             }
         }
+    }
+}
+
+/// What the webhook judges Applications by.
+fn served(options: &RunOptions, view: Arc<PackagesView>) -> webhook::Applications {
+    let options = &options.applications;
+    webhook::Applications {
+        view,
+        checks: applications::checks(),
+        default_repository: options.default_repository.clone(),
+        enforce_destructive_switch: options.enforce_destructive_switch,
     }
 }
 

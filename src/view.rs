@@ -30,6 +30,12 @@ impl Listed {
         // A watch that begins anew lists again; it was said already.
         let _said = self.0.set(());
     }
+
+    /// True once the list is here.
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        self.0.initialized()
+    }
 }
 
 /// An object that is there and could not be decoded. The log says why, once per change of it.
@@ -74,7 +80,7 @@ impl View {
     /// True once both stores hold a full list.
     #[must_use]
     pub fn is_synced(&self) -> bool {
-        self.tenants_listed.0.initialized() && self.instances_listed.0.initialized()
+        self.tenants_listed.is_marked() && self.instances_listed.is_marked()
     }
 
     /// Resolves once both stores hold a full list.

@@ -13,12 +13,12 @@ use e2e::bed::wait::until;
 use e2e::world::tenancy::World;
 use futures::{StreamExt as _, TryStreamExt as _};
 
-use crate::numbers::Spread;
+use crate::numbers::{Spread, ratio};
 use crate::process::{Child, cpu_time};
 use crate::reviews::{self, Review};
 
 /// The Tenant webhook's path; the peers serve the same one.
-pub const PATH: &str = "/validate-database-ddupan-top-v1alpha1-postgresqltenant";
+const PATH: &str = "/validate-database-ddupan-top-v1alpha1-postgresqltenant";
 /// Connections, as an API server keeps a few to each webhook.
 const CONNECTIONS: usize = 8;
 
@@ -34,7 +34,8 @@ pub struct Load {
     pub lasts: Duration,
 }
 
-struct Server {
+/// A server that is measured.
+pub struct Server {
     name: &'static str,
     pid: i32,
     url: String,
@@ -44,48 +45,15 @@ struct Server {
 
 /// Runs it on the bed's Tenantry; prints the table.
 pub async fn run(world: &World, load: &Load) -> Result<()> {
-    let servers = [
-        peer(world, "floor", floor_command()?).await?,
-        tenantry(world)?,
-        peer(world, "Go", go_command()?).await?,
-    ];
     let reviews = [reviews::create(), reviews::update()];
-    for server in &servers {
-        for review in &reviews {
-            allowed(server, review).await?;
-            send(server, review, load.requests / 5).await?;
-        }
-    }
+    let [probe, _] = &reviews;
+    let servers = [
+        floor(world, (PATH, probe)).await?,
+        tenantry(world, PATH)?,
+        peer(world, "Go", go_command()?, (PATH, probe)).await?,
+    ];
     for review in &reviews {
-        println!(
-            "{} of {} bytes, CPU per request",
-            review.name,
-            review.body.len()
-        );
-        let mut times = vec![Vec::new(); servers.len()];
-        for _ in 0..load.rounds {
-            for (server, times) in servers.iter().zip(&mut times) {
-                let before = cpu_time(server.pid)?;
-                send(server, review, load.requests).await?;
-                let took = cpu_time(server.pid)?.saturating_sub(before);
-                times.push(took / u32::try_from(load.requests)?);
-            }
-        }
-        let medians: Vec<Duration> = times
-            .into_iter()
-            .map(|times| Spread::of(times).median())
-            .collect();
-        let [floor, own, go] = medians.as_slice() else {
-            continue;
-        };
-        for (server, median) in servers.iter().zip(&medians) {
-            println!("  {:<9} {:7.1} µs", server.name, median.as_secs_f64() * 1e6);
-        }
-        println!(
-            "  Tenantry / floor  {:.2}    Tenantry / Go  {:.3}",
-            own.as_secs_f64() / floor.as_secs_f64(),
-            own.as_secs_f64() / go.as_secs_f64()
-        );
+        beside(&servers, review, load).await?;
     }
     println!(
         "latency at {} requests/s, from the moment a request was due",
@@ -98,15 +66,59 @@ pub async fn run(world: &World, load: &Load) -> Result<()> {
     Ok(())
 }
 
-fn tenantry(world: &World) -> Result<Server> {
+/// CPU per request of each server, interleaved; the first is what the second, Tenantry, is compared with, and any others follow.
+pub async fn beside(servers: &[Server], review: &Review, load: &Load) -> Result<()> {
+    for server in servers {
+        allowed(server, review).await?;
+        send(server, review, load.requests / 5).await?;
+    }
+    println!(
+        "{} of {} bytes, CPU per request",
+        review.name,
+        review.body.len()
+    );
+    let mut times = vec![Vec::new(); servers.len()];
+    for _ in 0..load.rounds {
+        for (server, times) in servers.iter().zip(&mut times) {
+            let before = cpu_time(server.pid)?;
+            send(server, review, load.requests).await?;
+            let took = cpu_time(server.pid)?.saturating_sub(before);
+            times.push(took / u32::try_from(load.requests)?);
+        }
+    }
+    let medians: Vec<Duration> = times
+        .into_iter()
+        .map(|times| Spread::of(times).median())
+        .collect();
+    for (server, median) in servers.iter().zip(&medians) {
+        println!("  {:<9} {:7.1} µs", server.name, median.as_secs_f64() * 1e6);
+    }
+    let own = medians.get(1).copied().unwrap_or_default();
+    for (peer, median) in servers.iter().zip(&medians) {
+        if peer.name != "Tenantry" {
+            println!("  Tenantry / {:<6} {:.3}", peer.name, ratio(own, *median));
+        }
+    }
+    Ok(())
+}
+
+/// The bed's Tenantry at one of its paths.
+pub fn tenantry(world: &World, path: &str) -> Result<Server> {
     let process = world.tenantry.process().context("Tenantry does not run")?;
     Ok(Server {
         name: "Tenantry",
         pid: process.pid,
-        url: format!("{}{PATH}", world.tenantry.url),
+        url: format!("{}{path}", world.tenantry.url),
         http: reusing(world)?,
         _child: None,
     })
+}
+
+/// The floor server, which answers at every path.
+pub async fn floor(world: &World, at: (&str, &Review)) -> Result<Server> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("floor");
+    peer(world, "floor", command, at).await
 }
 
 /// As the API server calls: on connections that stay.
@@ -115,7 +127,12 @@ fn reusing(world: &World) -> Result<reqwest::Client> {
 }
 
 /// A peer with a certificate of the bed's authority, on a port of its own.
-async fn peer(world: &World, name: &'static str, mut command: Command) -> Result<Server> {
+async fn peer(
+    world: &World,
+    name: &'static str,
+    mut command: Command,
+    (path, probe): (&str, &Review),
+) -> Result<Server> {
     let certificate = world
         .bed
         .authority()?
@@ -128,21 +145,15 @@ async fn peer(world: &World, name: &'static str, mut command: Command) -> Result
     let server = Server {
         name,
         pid: child.pid(),
-        url: format!("https://127.0.0.1:{port}{PATH}"),
+        url: format!("https://127.0.0.1:{port}{path}"),
         http: reusing(world)?,
         _child: Some(child),
     };
     until(Duration::from_secs(30), "the peer listens", async || {
-        allowed(&server, &reviews::create()).await
+        allowed(&server, probe).await
     })
     .await?;
     Ok(server)
-}
-
-fn floor_command() -> Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.arg("floor");
-    Ok(command)
 }
 
 /// Builds the Go webhook; the tool chain keeps what it has built.
@@ -162,7 +173,8 @@ fn go_command() -> Result<Command> {
     Ok(command)
 }
 
-async fn post(server: &Server, review: &Review) -> Result<String> {
+/// The answer to a review.
+pub async fn post(server: &Server, review: &Review) -> Result<String> {
     let answer = server
         .http
         .post(&server.url)
@@ -194,7 +206,7 @@ async fn send(server: &Server, review: &Review, requests: usize) -> Result<()> {
 }
 
 /// Requests are due at fixed moments, however slow the answers are.
-async fn at_rate(server: &Server, reviews: &[Review; 2], load: &Load) -> Result<Spread> {
+pub async fn at_rate(server: &Server, reviews: &[Review], load: &Load) -> Result<Spread> {
     let pause = Duration::from_secs(1) / load.rate;
     let count = load.lasts.as_nanos() / pause.as_nanos();
     let start = Instant::now();
@@ -202,8 +214,9 @@ async fn at_rate(server: &Server, reviews: &[Review; 2], load: &Load) -> Result<
         .map(|position| async move {
             let due = start + pause * position;
             tokio::time::sleep_until(due.into()).await;
-            let [create, update] = reviews;
-            post(server, if position % 2 == 0 { create } else { update }).await?;
+            let turn = usize::try_from(position)? % reviews.len();
+            let review = reviews.get(turn).context("no review")?;
+            post(server, review).await?;
             anyhow::Ok(due.elapsed())
         })
         // More than are ever under way at a healthy latency, so that the schedule is kept.

@@ -3,8 +3,10 @@
 //! Own and peer run interleaved on one private bed in one run; what is printed is measured, never asserted.
 
 mod admission;
+mod applications;
 mod bare;
 mod floor;
+mod handler;
 mod memory;
 mod numbers;
 mod process;
@@ -65,6 +67,26 @@ enum Command {
         #[arg(long, default_value_t = 10)]
         seconds: u64,
     },
+    /// Applications: CPU per review beside the floor server, handler time, many versions, and a hostile rule.
+    Applications {
+        /// Rounds; the median counts.
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+        /// Requests of a round, for each server.
+        #[arg(long, default_value_t = 10_000)]
+        requests: usize,
+        /// Requests per second while the hostile rule is asked for.
+        #[arg(long, default_value_t = 500)]
+        rate: u32,
+        /// Seconds of that part.
+        #[arg(long, default_value_t = 10)]
+        seconds: u64,
+        /// Package versions of 50 rules each.
+        #[arg(long, default_value_t = 200)]
+        versions: usize,
+    },
+    /// Handler time of Applications alone, in this process and without a bed.
+    Handler,
     /// RSS, peak and the time to the first reconcile with many Tenants.
     Memory {
         /// Tenants.
@@ -96,8 +118,15 @@ async fn main() -> Result<()> {
         e2e::bed::install_crypto_provider();
         return floor::serve(cert, key, port).await;
     }
+    if matches!(arguments.command, Command::Handler) {
+        return handler::run();
+    }
     let bed = Bed::private(Options::default().openbao_in_memory()).await?;
-    let world = World::private(bed, TenantryOptions::default(), "bench").await?;
+    let options = match arguments.command {
+        Command::Applications { .. } => TenantryOptions::default().switch("--applications"),
+        _ => TenantryOptions::default(),
+    };
+    let world = World::private(bed, options, "bench").await?;
     match arguments.command {
         Command::Admission {
             rounds,
@@ -113,10 +142,26 @@ async fn main() -> Result<()> {
             };
             admission::run(&world, &load).await
         }
-        Command::Memory { tenants } => memory::run(&world, tenants).await,
-        Command::Latency { .. } | Command::Burst { .. } | Command::Floor { .. } => {
-            beside_bare(&world, arguments.command).await
+        Command::Applications {
+            rounds,
+            requests,
+            rate,
+            seconds,
+            versions,
+        } => {
+            let load = Load {
+                rounds,
+                requests,
+                rate,
+                lasts: Duration::from_secs(seconds),
+            };
+            applications::run(&world, &load, versions).await
         }
+        Command::Memory { tenants } => memory::run(&world, tenants).await,
+        Command::Latency { .. }
+        | Command::Burst { .. }
+        | Command::Floor { .. }
+        | Command::Handler => beside_bare(&world, arguments.command).await,
     }
 }
 
@@ -136,7 +181,7 @@ async fn beside_bare(world: &World, command: Command) -> Result<()> {
             tenants,
             bare: concurrencies,
         } => burst(&bare, &product, tenants, &concurrencies).await?,
-        Command::Admission { .. } | Command::Memory { .. } | Command::Floor { .. } => {}
+        _ => {}
     }
     println!(
         "RSS of Tenantry at the end: {:.1} MB",

@@ -4,6 +4,8 @@
 //! step of a reconcile round is, what the `Ready` condition says and when to look again. It never does IO: no async, no
 //! Kubernetes, no clock, no randomness, no environment, no logging. Time, passwords and UIDs are arguments.
 
+pub mod applications;
+pub mod hooks;
 pub mod packages;
 pub mod settings;
 pub mod tenancy;

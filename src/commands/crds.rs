@@ -15,10 +15,14 @@ pub(super) enum CrdsError {
     Write(#[source] io::Error),
 }
 
-/// One YAML document a CRD.
-pub(super) fn print() -> Result<(), CrdsError> {
+/// One YAML document a CRD: those of PostgreSQL tenancy, and with `applications` those of Applications and their packages.
+pub(super) fn print(applications: bool) -> Result<(), CrdsError> {
     let mut text = String::new();
-    for crd in crds::tenancy_kinds() {
+    let mut kinds = crds::tenancy_kinds();
+    if applications {
+        kinds.extend(crds::application_kinds());
+    }
+    for crd in kinds {
         let document = serde_saphyr::to_string(&crd).map_err(CrdsError::Yaml)?;
         text.push_str("---\n");
         text.push_str(document.trim_end());

@@ -5,6 +5,7 @@
 
 pub mod check;
 mod crds;
+mod hook_exec;
 mod manifests;
 pub mod package;
 pub mod registry;
@@ -26,9 +27,10 @@ const UNREADABLE: u8 = 2;
 pub fn execute(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Run(options) => exit_of(&crate::run::run(*options)),
-        Command::Crds => exit_of(&crds::print()),
+        Command::Crds(options) => exit_of(&crds::print(options.applications)),
         Command::Check(options) => ExitCode::from(check::check(&options)),
         Command::Package(command) => ExitCode::from(package::package(&command)),
+        Command::HookExec(options) => hook_exec::execute(&options),
         Command::Registry(command) => ExitCode::from(registry::registry(&command)),
     }
 }

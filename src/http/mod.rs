@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use crate::applications::view::PackagesView;
 use crate::controllers::context::Context;
 use crate::heartbeat::Heartbeat;
 use crate::leader::Leading;
@@ -30,6 +31,8 @@ pub struct Health {
     pub heartbeat: Heartbeat,
     /// The Lease that is led by, if there is an election, and whether this process leads.
     pub leading: (Option<String>, Leading),
+    /// What is cached of packages, if Applications are served.
+    pub packages: Option<Arc<PackagesView>>,
     /// Set once SIGTERM arrived.
     pub stopping: Arc<AtomicBool>,
 }
@@ -39,7 +42,11 @@ impl Health {
         let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
         [
             ("ca-bundle", self.trusted.as_ref().is_none_or(is_set)),
-            ("caches-synced", self.context.view.is_synced()),
+            (
+                "caches-synced",
+                self.context.view.is_synced()
+                    && self.packages.as_ref().is_none_or(|view| view.is_synced()),
+            ),
             (
                 "serving-certificate",
                 !self.certificate.is_expired(SystemTime::now()),

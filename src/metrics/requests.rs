@@ -33,23 +33,32 @@ pub(crate) enum Watched {
     Instances,
     ExternalSecrets,
     Secrets,
+    Packages,
+    PackageVersions,
+    Grants,
 }
 
 impl Watched {
-    const ALL: [Self; 4] = [
+    const ALL: [Self; 7] = [
         Self::Tenants,
         Self::Instances,
         Self::ExternalSecrets,
         Self::Secrets,
+        Self::Packages,
+        Self::PackageVersions,
+        Self::Grants,
     ];
 
     /// As URLs name it.
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Tenants => "postgresqltenants",
             Self::Instances => "postgresqlinstances",
             Self::ExternalSecrets => "externalsecrets",
             Self::Secrets => "secrets",
+            Self::Packages => "applicationpackages",
+            Self::PackageVersions => "applicationpackageversions",
+            Self::Grants => "availableclusterresources",
         }
     }
 }

@@ -40,11 +40,13 @@ pub(super) fn https(
                 .then(|| options.election.leader_elect_resource_name.clone()),
             parts.leading.clone(),
         ),
+        packages: parts.packages.clone(),
         stopping,
     };
     let admission = webhook::Admission {
         cluster: Arc::clone(&parts.context.view) as Arc<dyn webhook::ClusterView>,
         addresses: parts.context.deployment.addresses.clone(),
+        applications: parts.applications.clone(),
         decisions: Arc::clone(&parts.context.metrics) as Arc<dyn webhook::Decisions>,
         limits: webhook::Limits::default(),
     };

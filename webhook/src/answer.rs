@@ -5,7 +5,6 @@
 
 use std::fmt::Write as _;
 
-use crds::GROUP;
 use domain::violation::{Kind, Verdict, Violation};
 use serde::Serialize;
 
@@ -17,6 +16,8 @@ use crate::unreadable::Unreadable;
 pub const WARNING_MAX: usize = 256;
 /// The longest text of one cause in bytes.
 pub const CAUSE_MAX: usize = 1024;
+/// The most warnings that are passed on.
+pub const WARNINGS_MAX: usize = 100;
 /// The most causes that are listed; a spec within its limits has fewer.
 pub const CAUSES_MAX: usize = 100;
 
@@ -69,23 +70,26 @@ pub struct Cause {
 }
 
 impl Answer {
-    /// The answer that a verdict gives: allowed if and only if nothing is violated, else 422 with every cause.
+    /// The answer that a verdict gives: allowed if and only if nothing is violated, else 422 with every cause. `about` comes before
+    /// them in the message.
     #[must_use]
-    pub fn of(review: &Review<'_>, route: Route, name: &str, verdict: &Verdict) -> Self {
-        let status = (!verdict.is_allowed()).then(|| invalid(route, name, &verdict.violations));
+    pub fn of(uid: &str, route: Route, name: &str, verdict: &Verdict, about: Option<&str>) -> Self {
+        let refused = || invalid(route, name, &verdict.violations, about);
+        let status = (!verdict.is_allowed()).then(refused);
         let warnings = verdict
             .warnings
             .iter()
+            .take(WARNINGS_MAX)
             .map(|warning| printable(warning, WARNING_MAX))
             .collect();
-        Self::new(review, status, warnings)
+        Self::new(uid, status, warnings)
     }
 
     /// The denial of a review that cannot be judged: 400, with the part that is wrong.
     #[must_use]
     pub fn unreadable(review: &Review<'_>, route: Route, problem: &Unreadable) -> Self {
         let details = Details {
-            group: GROUP,
+            group: route.group(),
             kind: route.kind(),
             name: printable(&review.name, CAUSE_MAX),
             causes: Vec::new(),
@@ -98,7 +102,7 @@ impl Answer {
             message,
             details,
         };
-        Self::new(review, Some(status), Vec::new())
+        Self::new(&review.uid, Some(status), Vec::new())
     }
 
     /// True if the object may be stored.
@@ -107,9 +111,9 @@ impl Answer {
         self.response.allowed
     }
 
-    fn new(review: &Review<'_>, status: Option<Failure>, warnings: Vec<String>) -> Self {
+    fn new(uid: &str, status: Option<Failure>, warnings: Vec<String>) -> Self {
         let response = Response {
-            uid: review.uid.clone(),
+            uid: uid.to_owned(),
             allowed: status.is_none(),
             status,
             warnings,
@@ -122,10 +126,14 @@ impl Answer {
     }
 }
 
-fn invalid(route: Route, name: &str, violations: &[Violation]) -> Failure {
+fn invalid(route: Route, name: &str, violations: &[Violation], about: Option<&str>) -> Failure {
+    let (kind, group) = (route.kind(), route.group());
     let name = printable(name, CAUSE_MAX);
     let causes: Vec<Cause> = violations.iter().take(CAUSES_MAX).map(cause).collect();
-    let mut message = format!("{}.{GROUP} {name:?} is invalid: ", route.kind());
+    let mut message = format!("{kind}.{group} {name:?} is invalid: ");
+    if let Some(about) = about {
+        let _ = write!(message, "{}: ", printable(about, CAUSE_MAX));
+    }
     let listed = causes
         .iter()
         .map(|cause| format!("{}: {}", cause.field, cause.message))
@@ -140,8 +148,8 @@ fn invalid(route: Route, name: &str, violations: &[Violation]) -> Failure {
         let _ = write!(message, " and {} more", violations.len() - CAUSES_MAX);
     }
     let details = Details {
-        group: GROUP,
-        kind: route.kind(),
+        group,
+        kind,
         name,
         causes,
     };

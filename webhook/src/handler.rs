@@ -11,11 +11,15 @@ use axum::Json;
 use axum::extract::Request;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
+use domain::settings::admission as settings;
 use domain::violation::Verdict;
-use tokio::time::timeout_at;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant as Moment, timeout_at};
 
 use crate::answer::Answer;
-use crate::limits::Gate;
+use crate::application::{self, Said, Unjudged};
+use crate::checks::{Checks, Question};
+use crate::limits::{Gate, Held};
 use crate::ports::{Decision, Decisions, Operation, Outcome, Route};
 use crate::refusal::Refusal;
 use crate::review::Review;
@@ -29,16 +33,20 @@ const LOGGED_MAX: usize = 253;
 /// all reviews are smaller.
 const AT_ONCE_MAX: usize = 64 << 10;
 
+const UNSERVED: &str = "this server does not serve Applications: start it with --applications";
+
 /// What all requests share.
 pub(crate) struct Shared {
     admission: Admission,
     gate: Gate,
+    checks: Checks,
 }
 
 impl Shared {
     pub(crate) fn new(admission: Admission) -> Self {
         Self {
             gate: Gate::new(&admission.limits),
+            checks: Checks::new(&admission.limits),
             admission,
         }
     }
@@ -78,6 +86,22 @@ struct Judged {
     answer: Result<Answer, Refusal>,
 }
 
+/// What came of a body that no more can be said of here.
+enum Ruling {
+    Judged(Box<Judged>),
+    /// A package's own check has the last word.
+    Ask(Box<Asking>),
+}
+
+/// A review that waits for a package's own check; nothing of its body is held any more.
+struct Asking {
+    subject: Subject,
+    uid: String,
+    name: String,
+    pending: settings::Pending,
+    question: Question,
+}
+
 impl From<Refusal> for Judged {
     fn from(refusal: Refusal) -> Self {
         Self {
@@ -102,18 +126,36 @@ pub(crate) async fn admit(shared: Arc<Shared>, route: Route, request: Request) -
 
 /// Reads the body and has it judged, all within the deadline.
 async fn take_in(shared: &Arc<Shared>, route: Route, request: Request) -> Result<Judged, Refusal> {
-    let deadline = tokio::time::Instant::now() + shared.admission.limits.deadline;
+    let deadline = Moment::now() + shared.admission.limits.deadline;
     check_media(request.headers())?;
-    let _place = shared.gate.place()?;
-    let body = timeout_at(deadline, shared.gate.read(request.into_body()))
-        .await
-        .map_err(|_| Refusal::Slow)??;
-    let turn = timeout_at(deadline, shared.gate.turn())
-        .await
-        .map_err(|_| Refusal::Late)??;
-    if body.bytes.len() <= AT_ONCE_MAX {
-        return Ok(judge(&shared.admission, route, &body.bytes));
+    let ruling = {
+        let _place = shared.gate.place()?;
+        let body = timeout_at(deadline, shared.gate.read(request.into_body()))
+            .await
+            .map_err(|_| Refusal::Slow)??;
+        let turn = timeout_at(deadline, shared.gate.turn(route))
+            .await
+            .map_err(|_| Refusal::Late)??;
+        if route.is_judged_at_once() && body.bytes.len() <= AT_ONCE_MAX {
+            judge(&shared.admission, route, &body.bytes)
+        } else {
+            judge_apart(shared, route, (body, turn), deadline).await?
+        }
+    };
+    // From here on the request counts among the checks alone.
+    match ruling {
+        Ruling::Judged(judged) => Ok(*judged),
+        Ruling::Ask(asking) => ask(shared, *asking, deadline).await,
     }
+}
+
+/// On a thread that may be blocked.
+async fn judge_apart(
+    shared: &Arc<Shared>,
+    route: Route,
+    (body, turn): (Held, OwnedSemaphorePermit),
+    deadline: Moment,
+) -> Result<Ruling, Refusal> {
     let owner = Arc::clone(shared);
     let judged = tokio::task::spawn_blocking(move || {
         // Moved in, because a closure that overruns its deadline still runs: its turn and its bytes stay taken until then.
@@ -124,6 +166,33 @@ async fn take_in(shared: &Arc<Shared>, route: Route, request: Request) -> Result
         .await
         .map_err(|_| Refusal::Late)?
         .map_err(|_| Refusal::Panicked)
+}
+
+async fn ask(shared: &Shared, asking: Asking, deadline: Moment) -> Result<Judged, Refusal> {
+    let Asking {
+        subject,
+        uid,
+        name,
+        pending,
+        question,
+    } = asking;
+    let Some(applications) = &shared.admission.applications else {
+        return Err(Refusal::Unsynced);
+    };
+    let port = applications.checks.as_ref();
+    let said = shared.checks.ask(port, question, deadline).await;
+    let judgement = pending.finish(said);
+    let about = judgement.about.as_deref();
+    Ok(Judged {
+        subject: Some(subject),
+        answer: Ok(Answer::of(
+            &uid,
+            Route::Application,
+            &name,
+            &judgement.verdict,
+            about,
+        )),
+    })
 }
 
 fn check_media(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -143,24 +212,64 @@ fn check_media(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-fn judge(admission: &Admission, route: Route, body: &[u8]) -> Judged {
+fn judge(admission: &Admission, route: Route, body: &[u8]) -> Ruling {
     let review = match Review::decode(body) {
         Ok(review) => review,
-        Err(problem) => return Judged::from(Refusal::NotAReview(problem)),
+        Err(problem) => {
+            return Ruling::Judged(Box::new(Judged::from(Refusal::NotAReview(problem))));
+        }
     };
     // Caught here and not only at the task's edge, so that the log names the object. Nothing that could be left half
     // changed crosses this edge: a verdict is computed from what is borrowed.
-    let answer = catch_unwind(AssertUnwindSafe(|| answer(admission, route, &review)));
-    Judged {
-        subject: Some(Subject::of(&review)),
-        answer: answer.map_err(|_| Refusal::Panicked),
-    }
+    let ruled = catch_unwind(AssertUnwindSafe(|| rule(admission, route, &review)));
+    ruled.unwrap_or_else(|_| refused(&review, Refusal::Panicked))
 }
 
-fn answer(admission: &Admission, route: Route, review: &Review<'_>) -> Answer {
-    match verdict(admission, route, review) {
-        Ok((name, verdict)) => Answer::of(review, route, &name, &verdict),
-        Err(problem) => Answer::unreadable(review, route, &problem),
+fn refused(review: &Review<'_>, refusal: Refusal) -> Ruling {
+    Ruling::Judged(Box::new(Judged {
+        subject: Some(Subject::of(review)),
+        answer: Err(refusal),
+    }))
+}
+
+fn rule(admission: &Admission, route: Route, review: &Review<'_>) -> Ruling {
+    let answer = match said(admission, route, review) {
+        Ok((name, Said::Done(judgement))) => {
+            let about = judgement.about.as_deref();
+            Answer::of(&review.uid, route, &name, &judgement.verdict, about)
+        }
+        Ok((name, Said::Ask(pending, question))) => {
+            return Ruling::Ask(Box::new(Asking {
+                subject: Subject::of(review),
+                uid: review.uid.clone(),
+                name,
+                pending,
+                question,
+            }));
+        }
+        Err(Unjudged::Unreadable(problem)) => Answer::unreadable(review, route, &problem),
+        Err(Unjudged::Refused(refusal)) => return refused(review, refusal),
+    };
+    Ruling::Judged(Box::new(Judged {
+        subject: Some(Subject::of(review)),
+        answer: Ok(answer),
+    }))
+}
+
+/// The object's name, and how far it was judged.
+fn said(
+    admission: &Admission,
+    route: Route,
+    review: &Review<'_>,
+) -> Result<(String, Said), Unjudged> {
+    review.asked_of(route)?;
+    if route != Route::Application {
+        return Ok(verdict(admission, route, review)?);
+    }
+    match &admission.applications {
+        Some(applications) => application::judge(applications, review),
+        // Registered, although this process was not told to serve them: fail closed.
+        None => Err(Unreadable::new("request.kind", UNSERVED).into()),
     }
 }
 
@@ -168,20 +277,23 @@ fn verdict(
     admission: &Admission,
     route: Route,
     review: &Review<'_>,
-) -> Result<(String, Verdict), Unreadable> {
-    review.asked_of(route)?;
+) -> Result<(String, Said), Unreadable> {
     let new = review.object(route)?;
     let old = review.old_object(route)?;
     let cluster = admission.cluster.as_ref();
     let verdict = match &old {
         // Also for specs that no type of ours can read any more (D4).
         Some(old) if new.has_spec_of(old) => Verdict::allowed(),
-        _ => match route {
-            Route::Instance => instance::judge(&new, old.as_ref(), cluster, &admission.addresses)?,
-            Route::Tenant => tenant::judge(&new, old.as_ref(), cluster)?,
-        },
+        _ if route == Route::Instance => {
+            instance::judge(&new, old.as_ref(), cluster, &admission.addresses)?
+        }
+        _ => tenant::judge(&new, old.as_ref(), cluster)?,
     };
-    Ok((new.name, verdict))
+    let judgement = settings::Answer {
+        verdict,
+        about: None,
+    };
+    Ok((new.name, Said::Done(judgement)))
 }
 
 /// A request that was announced to the observer and not ended yet. Dropped, it counts as abandoned.

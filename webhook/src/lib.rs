@@ -14,6 +14,8 @@ use domain::tenancy::endpoint::AddressPolicy;
 use tower_http::catch_panic::CatchPanicLayer;
 
 mod answer;
+mod application;
+mod checks;
 mod handler;
 mod instance;
 mod limits;
@@ -27,14 +29,20 @@ mod strict;
 mod tenant;
 mod unreadable;
 
-pub use answer::{CAUSES_MAX, Cause, WARNING_MAX};
+pub use answer::{CAUSES_MAX, Cause, WARNING_MAX, WARNINGS_MAX};
+pub use application::{ApplicationView, Applications, KnownVersion};
+pub use checks::{NoChecks, Question, SettingsChecks};
 pub use limits::Limits;
-pub use object::SPEC_MAX;
+pub use object::{APPLICATION_SPEC_MAX, SPEC_MAX};
 pub use offline::{field_error, for_terminal, judge_manifest};
 pub use ports::{ClusterView, Decision, Decisions, Operation, Outcome, Route};
 pub use refusal::Refusal;
 pub use review::{NotAReview, UID_MAX};
 pub use unreadable::Unreadable;
+
+/// The stack that the threads of the runtime must have, blocking ones included, in bytes: rules of packages recurse on them. Half of
+/// it is for what is below the rules.
+pub const STACK_BYTES: usize = 2 * domain::settings::rules::limits::STACK_BYTES;
 
 /// What the webhooks need of the process.
 pub struct Admission {
@@ -42,6 +50,8 @@ pub struct Admission {
     pub cluster: Arc<dyn ClusterView>,
     /// Which addresses an Instance may not have (D17).
     pub addresses: AddressPolicy,
+    /// What Applications are judged by; `None` if this process serves none.
+    pub applications: Option<Applications>,
     /// Who counts.
     pub decisions: Arc<dyn Decisions>,
     /// How much is taken in at once.

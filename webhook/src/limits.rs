@@ -11,6 +11,7 @@ use axum::body::{Body, HttpBody as _};
 use futures::StreamExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::ports::Route;
 use crate::refusal::Refusal;
 
 /// In what pieces a body is taken in; nearly all reviews fit the first.
@@ -28,6 +29,14 @@ pub struct Limits {
     pub running: usize,
     /// The most requests that are read or wait for their turn beside those. By default 512.
     pub waiting: usize,
+    /// The most Applications that are judged at once, of all those. By default 4: each may hold a thread for as long as the rules of its
+    /// package may take.
+    pub applications: usize,
+    /// The most settings checks of packages that run at once, beside all those. By default 4.
+    pub checks: usize,
+    /// How long one settings check may take, waiting for its turn included; it ends with the request's deadline at the latest. By
+    /// default 3 s.
+    pub check: Duration,
     /// From the head of a request until its answer, reading the body included. By default 4 s; it must be below
     /// `timeoutSeconds` of the webhook configuration.
     pub deadline: Duration,
@@ -40,6 +49,9 @@ impl Default for Limits {
             bodies: 32 << 20,
             running: 16,
             waiting: 512,
+            applications: 4,
+            checks: 4,
+            check: Duration::from_secs(3),
             deadline: Duration::from_secs(4),
         }
     }
@@ -52,6 +64,7 @@ pub(crate) struct Gate {
     bytes: Arc<Semaphore>,
     places: Arc<Semaphore>,
     turns: Arc<Semaphore>,
+    application_turns: Arc<Semaphore>,
 }
 
 /// A body that is held in memory; its room counts until it is dropped.
@@ -72,6 +85,7 @@ impl Gate {
             bytes: semaphore(limits.bodies),
             places: semaphore(limits.running.saturating_add(limits.waiting)),
             turns: semaphore(limits.running),
+            application_turns: semaphore(limits.applications),
         }
     }
 
@@ -82,9 +96,15 @@ impl Gate {
             .map_err(|_| Refusal::Busy)
     }
 
-    /// The turn to judge a body; waits for it. A judge that overruns its deadline keeps its turn until it has ended.
-    pub(crate) async fn turn(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        Arc::clone(&self.turns)
+    /// The turn to judge a body; waits for it. A judge that overruns its deadline keeps its turn until it has ended. Applications have
+    /// turns of their own, so that a slow rule of a package makes no other kind wait.
+    pub(crate) async fn turn(&self, route: Route) -> Result<OwnedSemaphorePermit, Refusal> {
+        let turns = if route.is_judged_at_once() {
+            &self.turns
+        } else {
+            &self.application_turns
+        };
+        Arc::clone(turns)
             .acquire_owned()
             .await
             .map_err(|_| Refusal::Busy)

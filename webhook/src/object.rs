@@ -3,7 +3,6 @@
 //! Decides how much of an object is read at all: the names, the deletion mark, a spec of bounded size, the status. Labels,
 //! managed fields and everything else are checked for form and skipped. It judges no field of a spec.
 
-use crds::{GROUP, VERSION};
 use domain::violation::{FieldPath, Kind, Violation};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,20 +10,21 @@ use serde_json::value::RawValue;
 
 use crate::parts::Parts;
 use crate::ports::Route;
-use crate::strict;
 use crate::unreadable::{OLD_OBJECT, Unreadable};
 
 /// The most bytes of a spec. The largest legal one, with 64 extensions, has below 6 kB; decoded JSON takes up to 14 times
 /// its text, which this keeps small (H9).
 pub const SPEC_MAX: usize = 64 << 10;
 
+/// The most bytes of an Application's spec: settings at their limit ([`domain::settings::limits::Limits::settings_bytes`]), in
+/// which the API server may have escaped some characters, and the rest. Decoded it takes up to 20 times as much.
+pub const APPLICATION_SPEC_MAX: usize = 512 << 10;
+
 /// An object as far as it is read.
 #[derive(Debug)]
 pub struct Object<'a> {
     /// `metadata.name`.
     pub name: String,
-    /// `metadata.namespace`; empty if there is none.
-    pub namespace: String,
     /// There is a deletion timestamp.
     pub deleting: bool,
     spec: Spec<'a>,
@@ -34,49 +34,31 @@ pub struct Object<'a> {
 #[derive(Debug)]
 enum Spec<'a> {
     Read { text: &'a str, value: Value },
-    TooLong(usize),
+    TooLong(usize, usize),
 }
 
 impl<'a> Object<'a> {
-    /// Reads the object that stands in `field` of a review.
+    /// Reads the spec of an object whose parts are known.
     ///
     /// # Errors
-    /// It is malformed anywhere, or no object of the route's kind.
+    /// The spec is malformed.
     pub(crate) fn read(
         field: &'static str,
-        raw: &'a RawValue,
+        parts: Parts<'a>,
         route: Route,
     ) -> Result<Self, Unreadable> {
-        let json = raw.get();
-        let unreadable = |error: serde_json::Error| Unreadable::new(field, error.to_string());
-        if !starts_as_object(json) {
-            return Err(Unreadable::new(field, "must be an object"));
-        }
-        let parts: Parts<'a> = serde_json::from_str(json).map_err(unreadable)?;
-        if let Some(status) = parts.status {
-            // As deep as it stands in the object.
-            strict::check(&format!("[{}]", status.get())).map_err(unreadable)?;
-        }
-        if parts.kind != route.kind() || parts.api_version != format!("{GROUP}/{VERSION}") {
-            return Err(Unreadable::new(
-                field,
-                format!("must be a {} of {GROUP}/{VERSION}", route.kind()),
-            ));
-        }
-        if parts.metadata.name.is_empty() {
-            return Err(Unreadable::new(field, "has no metadata.name"));
-        }
+        let most = route.spec_max();
         let spec = match parts.spec.get() {
             // Refused as it is, so nobody reads it.
-            spec if spec.len() > SPEC_MAX => Spec::TooLong(spec.len()),
+            spec if spec.len() > most => Spec::TooLong(spec.len(), most),
             text => Spec::Read {
                 text,
-                value: serde_json::from_str(text).map_err(unreadable)?,
+                value: serde_json::from_str(text)
+                    .map_err(|error| Unreadable::new(field, error.to_string()))?,
             },
         };
         Ok(Self {
             name: parts.metadata.name,
-            namespace: parts.metadata.namespace.unwrap_or_default(),
             deleting: parts.metadata.deletion_timestamp.is_some(),
             spec,
             status: parts.status,
@@ -102,10 +84,7 @@ impl<'a> Object<'a> {
             Spec::Read { .. } => {
                 return Err(Violation::new("spec", Kind::Invalid, "must be an object"));
             }
-            Spec::TooLong(length) => {
-                let text = format!("has {length} bytes; at most {SPEC_MAX} are allowed");
-                return Err(Violation::new("spec", Kind::TooLong, text));
-            }
+            Spec::TooLong(length, most) => return Err(too_long(*length, *most)),
         };
         // Only a spec that is refused needs its path, which costs as much again.
         serde_json::from_str(text).or_else(|_| {
@@ -135,9 +114,10 @@ impl<'a> Object<'a> {
     }
 }
 
-/// True if the text's first character opens a JSON object; serde would take a list for a struct as well.
-pub(crate) fn starts_as_object(json: &str) -> bool {
-    json.trim_start().starts_with('{')
+/// A spec that is refused for its length alone.
+pub(crate) fn too_long(length: usize, most: usize) -> Violation {
+    let text = format!("has {length} bytes; at most {most} are allowed");
+    Violation::new("spec", Kind::TooLong, text)
 }
 
 fn wrong_type(error: &serde_path_to_error::Error<serde_json::Error>) -> Violation {

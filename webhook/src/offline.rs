@@ -9,11 +9,12 @@ use serde_json::value::RawValue;
 
 use crate::answer::{CAUSE_MAX, Cause, cause, printable};
 use crate::object::Object;
+use crate::parts::Parts;
 use crate::ports::{ClusterView, Route};
 use crate::unreadable::Unreadable;
 use crate::{instance, tenant};
 
-/// The verdict on a manifest, as a create of it would get it.
+/// The verdict on a manifest of PostgreSQL tenancy, as a create of it would get it.
 ///
 /// # Errors
 /// It is no object of the route's kind.
@@ -23,10 +24,12 @@ pub fn judge_manifest(
     cluster: &dyn ClusterView,
     addresses: &AddressPolicy,
 ) -> Result<Verdict, Unreadable> {
-    let object = Object::read("the manifest", manifest, route)?;
+    const FIELD: &str = "the manifest";
+    let object = || Object::read(FIELD, Parts::read(FIELD, manifest, route)?, route);
     match route {
-        Route::Instance => instance::judge(&object, None, cluster, addresses),
-        Route::Tenant => tenant::judge(&object, None, cluster),
+        Route::Instance => instance::judge(&object()?, None, cluster, addresses),
+        Route::Tenant => tenant::judge(&object()?, None, cluster),
+        Route::Application => Err(Unreadable::new(FIELD, "is judged by its package, not here")),
     }
 }
 

@@ -5,10 +5,14 @@
 
 use std::fmt;
 
+use domain::settings::switch::ACKNOWLEDGEMENT;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::ports::Route;
+use crate::strict;
 use crate::strict::WellFormed;
+use crate::unreadable::Unreadable;
 
 /// What is read of an object.
 pub(crate) struct Parts<'a> {
@@ -25,6 +29,44 @@ pub(crate) struct Metadata {
     pub(crate) name: String,
     pub(crate) namespace: Option<String>,
     pub(crate) deletion_timestamp: Option<WellFormed>,
+    /// The annotation that acknowledges destructive switches (S8).
+    pub(crate) acknowledgement: Option<String>,
+}
+
+impl<'a> Parts<'a> {
+    /// Reads the object that stands in `field` of a review.
+    ///
+    /// # Errors
+    /// It is malformed anywhere but in its spec, or no object of the route's kind.
+    pub(crate) fn read(
+        field: &'static str,
+        raw: &'a RawValue,
+        route: Route,
+    ) -> Result<Self, Unreadable> {
+        let json = raw.get();
+        let unreadable = |error: serde_json::Error| Unreadable::new(field, error.to_string());
+        if !starts_as_object(json) {
+            return Err(Unreadable::new(field, "must be an object"));
+        }
+        let parts: Self = serde_json::from_str(json).map_err(unreadable)?;
+        if let Some(status) = parts.status {
+            strict::check_within(status.get()).map_err(unreadable)?;
+        }
+        let (group, version, kind) = (route.group(), route.version(), route.kind());
+        if parts.kind != kind || parts.api_version != format!("{group}/{version}") {
+            let text = format!("must be a {kind} of {group}/{version}");
+            return Err(Unreadable::new(field, text));
+        }
+        if parts.metadata.name.is_empty() {
+            return Err(Unreadable::new(field, "has no metadata.name"));
+        }
+        Ok(parts)
+    }
+}
+
+/// True if the text's first character opens a JSON object; serde would take a list for a struct as well.
+pub(crate) fn starts_as_object(json: &str) -> bool {
+    json.trim_start().starts_with('{')
 }
 
 impl<'de> Deserialize<'de> for Parts<'de> {
@@ -84,6 +126,7 @@ impl<'de> Visitor<'de> for MetadataVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Metadata, A::Error> {
         let (mut name, mut namespace, mut deletion_timestamp) = (None, None, None);
+        let mut annotations: Option<Option<Annotations>> = None;
         while let Some(Key(key)) = entries.next_key()? {
             match key.as_ref() {
                 "name" => once(&mut name, "name", &mut entries)?,
@@ -91,6 +134,7 @@ impl<'de> Visitor<'de> for MetadataVisitor {
                 "deletionTimestamp" => {
                     once(&mut deletion_timestamp, "deletionTimestamp", &mut entries)?;
                 }
+                "annotations" => once(&mut annotations, "annotations", &mut entries)?,
                 _ => {
                     entries.next_value::<WellFormed>()?;
                 }
@@ -100,7 +144,41 @@ impl<'de> Visitor<'de> for MetadataVisitor {
             name: name.ok_or_else(|| Error::missing_field("name"))?,
             namespace: namespace.flatten(),
             deletion_timestamp: deletion_timestamp.flatten(),
+            acknowledgement: annotations.flatten().and_then(|read| read.acknowledgement),
         })
+    }
+}
+
+/// What is read of `metadata.annotations`.
+struct Annotations {
+    acknowledgement: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Annotations {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(AnnotationsVisitor)
+    }
+}
+
+struct AnnotationsVisitor;
+
+impl<'de> Visitor<'de> for AnnotationsVisitor {
+    type Value = Annotations;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map of texts")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Annotations, A::Error> {
+        let mut acknowledgement = None;
+        while let Some(Key(key)) = entries.next_key()? {
+            if key == ACKNOWLEDGEMENT {
+                once(&mut acknowledgement, "annotations", &mut entries)?;
+            } else {
+                entries.next_value::<WellFormed>()?;
+            }
+        }
+        Ok(Annotations { acknowledgement })
     }
 }
 

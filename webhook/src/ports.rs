@@ -118,11 +118,15 @@ pub enum Route {
     Instance,
     /// `PostgreSQLTenant`, namespaced.
     Tenant,
+    /// `Application`, namespaced.
+    Application,
 }
 
 impl Route {
     /// Every route.
-    pub const ALL: [Self; 2] = [Self::Instance, Self::Tenant];
+    pub const ALL: [Self; 3] = [Self::Instance, Self::Tenant, Self::Application];
+    /// Those of PostgreSQL tenancy.
+    pub const TENANCY: [Self; 2] = [Self::Instance, Self::Tenant];
 
     /// The URL path; also controller-runtime's `webhook` label.
     #[must_use]
@@ -130,6 +134,25 @@ impl Route {
         match self {
             Self::Instance => "/validate-database-ddupan-top-v1alpha1-postgresqlinstance",
             Self::Tenant => "/validate-database-ddupan-top-v1alpha1-postgresqltenant",
+            Self::Application => "/validate/v1alpha1/applications",
+        }
+    }
+
+    /// The API group of the kind.
+    #[must_use]
+    pub fn group(self) -> &'static str {
+        match self {
+            Self::Instance | Self::Tenant => crds::GROUP,
+            Self::Application => crds::applications::GROUP,
+        }
+    }
+
+    /// The API version of the kind.
+    #[must_use]
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::Instance | Self::Tenant => crds::VERSION,
+            Self::Application => crds::applications::VERSION,
         }
     }
 
@@ -139,6 +162,7 @@ impl Route {
         match self {
             Self::Instance => "PostgreSQLInstance",
             Self::Tenant => "PostgreSQLTenant",
+            Self::Application => "Application",
         }
     }
 
@@ -148,12 +172,28 @@ impl Route {
         match self {
             Self::Instance => "postgresqlinstances",
             Self::Tenant => "postgresqltenants",
+            Self::Application => "applications",
         }
     }
 
     /// True if objects of the kind live in a namespace.
     #[must_use]
     pub fn is_namespaced(self) -> bool {
-        self == Self::Tenant
+        self != Self::Instance
+    }
+
+    /// The most bytes of a spec's JSON that are decoded; a longer one is refused by its length.
+    #[must_use]
+    pub fn spec_max(self) -> usize {
+        match self {
+            Self::Instance | Self::Tenant => crate::SPEC_MAX,
+            Self::Application => crate::APPLICATION_SPEC_MAX,
+        }
+    }
+
+    /// True if nearly all reviews of the kind are judged in less time than it takes to hand them to another thread. Rules of packages
+    /// are not ours: they never run where requests are taken in.
+    pub(crate) fn is_judged_at_once(self) -> bool {
+        self != Self::Application
     }
 }

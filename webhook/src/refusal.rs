@@ -31,6 +31,9 @@ pub enum Refusal {
     /// 400: the body holds no review that could be answered (H6).
     #[error(transparent)]
     NotAReview(#[from] NotAReview),
+    /// 503: what a verdict needs is not known yet.
+    #[error("the caches are not filled yet: try again")]
+    Unsynced,
     /// 504: no verdict within the deadline.
     #[error("no verdict in time: try again")]
     Late,
@@ -49,6 +52,7 @@ impl Refusal {
             Self::Busy => StatusCode::TOO_MANY_REQUESTS,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Interrupted | Self::NotAReview(_) => StatusCode::BAD_REQUEST,
+            Self::Unsynced => StatusCode::SERVICE_UNAVAILABLE,
             Self::Late => StatusCode::GATEWAY_TIMEOUT,
             Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -78,7 +82,7 @@ impl Refusal {
             Self::Slow => Some("slow"),
             Self::Interrupted => Some("interrupted"),
             Self::NotAReview(_) => Some("not_a_review"),
-            Self::Late | Self::Panicked => None,
+            Self::Unsynced | Self::Late | Self::Panicked => None,
         }
     }
 }
@@ -111,6 +115,7 @@ mod tests {
             Refusal::Slow,
             Refusal::Interrupted,
             Refusal::NotAReview(NotAReview::NotUtf8),
+            Refusal::Unsynced,
             Refusal::Late,
             Refusal::Panicked,
         ];

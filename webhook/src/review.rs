@@ -6,13 +6,13 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crds::{GROUP, VERSION};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::object::{Object, starts_as_object};
+use crate::object::Object;
+use crate::parts::{Metadata, Parts, starts_as_object};
 use crate::ports::{Operation, Route};
 use crate::unreadable::{OBJECT, OLD_OBJECT, Unreadable};
 
@@ -165,14 +165,15 @@ impl<'a> Review<'a> {
             ("request.kind", raw.kind, route.kind()),
             ("request.resource", raw.resource, route.resource()),
         ];
+        let (group, version) = (route.group(), route.version());
         for (field, part, wanted) in kinds {
             let asked = part.and_then(|part| parse_object::<Registered>(part.get()).ok());
             if !asked.is_some_and(|asked| {
-                asked.group == GROUP && asked.version == VERSION && asked.kind == wanted
+                asked.group == group && asked.version == version && asked.kind == wanted
             }) {
                 return Err(Unreadable::new(
                     field,
-                    format!("this webhook judges {wanted} of {GROUP}/{VERSION} only"),
+                    format!("this webhook judges {wanted} of {group}/{version} only"),
                 ));
             }
         }
@@ -204,7 +205,7 @@ impl<'a> Review<'a> {
     /// # Errors
     /// It is missing, malformed, of another kind, or not the object that the review names.
     pub fn object(&self, route: Route) -> Result<Object<'a>, Unreadable> {
-        self.read(OBJECT, self.raw.object, route)
+        Object::read(OBJECT, self.parts(route)?, route)
     }
 
     /// The object as it is stored; `None` on a create.
@@ -212,6 +213,24 @@ impl<'a> Review<'a> {
     /// # Errors
     /// It is missing, malformed, of another kind, or not the object that the review names.
     pub fn old_object(&self, route: Route) -> Result<Option<Object<'a>>, Unreadable> {
+        self.old_parts(route)?
+            .map(|parts| Object::read(OLD_OBJECT, parts, route))
+            .transpose()
+    }
+
+    /// The parts of the object as it is wanted.
+    ///
+    /// # Errors
+    /// As [`Self::object`], but for the spec, which is not read.
+    pub(crate) fn parts(&self, route: Route) -> Result<Parts<'a>, Unreadable> {
+        self.read(OBJECT, self.raw.object, route)
+    }
+
+    /// The parts of the object as it is stored; `None` on a create.
+    ///
+    /// # Errors
+    /// As [`Self::old_object`], but for the spec, which is not read.
+    pub(crate) fn old_parts(&self, route: Route) -> Result<Option<Parts<'a>>, Unreadable> {
         match self.operation {
             Operation::Update => self.read(OLD_OBJECT, self.raw.old_object, route).map(Some),
             _ => Ok(None),
@@ -223,20 +242,25 @@ impl<'a> Review<'a> {
         field: &'static str,
         raw: Option<&'a RawValue>,
         route: Route,
-    ) -> Result<Object<'a>, Unreadable> {
-        let object = Object::read(
+    ) -> Result<Parts<'a>, Unreadable> {
+        let parts = Parts::read(
             field,
             raw.ok_or_else(|| Unreadable::new(field, "is missing"))?,
             route,
         )?;
+        let Metadata {
+            name, namespace, ..
+        } = &parts.metadata;
         let generated = self.name.is_empty() && self.operation == Operation::Create;
-        if object.namespace != self.namespace || (object.name != self.name && !generated) {
+        if namespace.as_deref().unwrap_or_default() != self.namespace
+            || (*name != self.name && !generated)
+        {
             return Err(Unreadable::new(
                 field,
                 "is not the object that the request names",
             ));
         }
-        Ok(object)
+        Ok(parts)
     }
 }
 

@@ -15,6 +15,14 @@ pub(crate) fn check(text: &str) -> Result<(), serde_json::Error> {
     serde_json::from_str::<WellFormed>(text).map(|_| ())
 }
 
+/// Checks JSON text that stands one level deep in an object, as deep as it stands there.
+///
+/// # Errors
+/// Where it is not well formed.
+pub(crate) fn check_within(text: &str) -> Result<(), serde_json::Error> {
+    check(&format!("[{text}]"))
+}
+
 /// Any JSON value, read in full and dropped. `serde::de::IgnoredAny` would not do: the parser skips its contents.
 #[derive(Debug)]
 pub(crate) struct WellFormed;

@@ -64,6 +64,7 @@ async fn h3_h4_endless_and_parallel_bodies_stay_within_their_memory() {
     let router = webhook::router(Admission {
         cluster: Arc::new(Nothing),
         addresses: AddressPolicy::default(),
+        applications: None,
         decisions: Arc::new(Nothing),
         limits: Limits::default(),
     });

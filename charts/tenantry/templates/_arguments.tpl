@@ -37,6 +37,15 @@
 {{- end }}
 - --secret-store-name={{ .Values.externalSecrets.storeName }}
 - --secret-store-kind={{ .Values.externalSecrets.storeKind }}
+{{- with .Values.applications }}
+{{- if .enabled }}
+- --applications
+- --default-repository={{ .defaultRepository }}
+{{- if .enforceDestructiveSwitch }}
+- --enforce-destructive-switch
+{{- end }}
+{{- end }}
+{{- end }}
 {{- with .Values.controller }}
 - --resync-interval={{ .resyncInterval }}
 - --concurrency={{ .concurrency }}

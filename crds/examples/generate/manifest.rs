@@ -29,13 +29,15 @@ const HEADER: &str =
 /// If a CRD cannot be written as YAML.
 pub fn manifests() -> Result<Vec<Manifest>, SerializeError> {
     let mut manifests = Vec::new();
-    let tenancy = tenancy_kinds().into_iter().map(|crd| (crd, "crds.enabled"));
+    let tenancy = tenancy_kinds()
+        .into_iter()
+        .map(|crd| (crd, ".Values.crds.enabled"));
     let applications = application_kinds()
         .into_iter()
-        .map(|crd| (crd, "crds.applications"));
+        .map(|crd| (crd, "and .Values.crds.enabled .Values.applications.enabled"));
     let of_others = multitenancy_kinds()
         .into_iter()
-        .map(|crd| (crd, "crds.multitenancy"));
+        .map(|crd| (crd, ".Values.crds.multitenancy"));
     for (mut crd, opt_in) in tenancy.chain(applications).chain(of_others) {
         let file = format!("{}.yaml", crd.spec.names.plural);
         let plain = yaml(&crd)?;
@@ -46,9 +48,8 @@ pub fn manifests() -> Result<Vec<Manifest>, SerializeError> {
         let keep = ("helm.sh/resource-policy".to_owned(), "keep".to_owned());
         crd.metadata.annotations = Some([keep].into());
         let body = yaml(&crd)?;
-        let text = format!(
-            "{{{{- /* {HEADER} */ -}}}}\n{{{{- if .Values.{opt_in} }}}}\n{body}{{{{- end }}}}\n"
-        );
+        let text =
+            format!("{{{{- /* {HEADER} */ -}}}}\n{{{{- if {opt_in} }}}}\n{body}{{{{- end }}}}\n");
         manifests.push(Manifest {
             path: format!("charts/tenantry/templates/crds/{file}"),
             text,

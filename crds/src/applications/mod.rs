@@ -7,6 +7,7 @@ pub mod application;
 mod conditions;
 pub mod convert;
 pub mod grants;
+pub mod observed;
 pub mod operation;
 pub mod package;
 pub mod repository;

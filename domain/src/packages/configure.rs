@@ -107,7 +107,7 @@ pub fn values_of(
     Ok((values, violations))
 }
 
-fn placed(root: &str, violation: Violation) -> Violation {
+pub(crate) fn placed(root: &str, violation: Violation) -> Violation {
     let path = match violation.path.as_str() {
         "" => root.to_owned(),
         index if index.starts_with('[') => format!("{root}{index}"),

@@ -146,7 +146,7 @@ fn more_rules_than_a_schema_may_have_are_refused() {
 fn a_patch_that_no_longer_fits_names_its_place() {
     let patches = [
         json!([]),
-        json!([{"op": "replace", "path": "/gone", "value": 1}]),
+        json!([{"op": "replace", "path": "/gone/below", "value": 1}]),
     ];
     let patches: Vec<Patch> = patches
         .iter()

@@ -30,6 +30,15 @@ use crate::bed::{
 pub const WEBHOOK_CONFIGURATION: &str = "tenantry";
 const SELF_SIGNED: &str = "--self-signed";
 
+/// With the shared process, packages whose name begins so have a settings check that answers what the settings say.
+pub const CHECKED: &str = "checked-";
+
+/// The package directory of the shared process.
+#[must_use]
+pub fn shared_packages(bed: &Bed) -> PathBuf {
+    bed.folder().join("packages")
+}
+
 /// How Tenantry is started.
 #[derive(Clone, Debug, Default)]
 pub struct TenantryOptions {
@@ -114,7 +123,8 @@ impl Tenantry {
     }
 
     /// The one process that all stories on the shared bed use; the first one starts it, `bed down` stops it. It is
-    /// started anew when the binary was built anew.
+    /// started anew when the binary was built anew. It serves Applications, and publishes what stories write into
+    /// [`shared_packages`].
     pub async fn shared(bed: &Bed) -> Result<Self> {
         let record = bed.folder().join("tenantry-shared.json");
         let lock = File::create(bed.folder().join("tenantry-shared.lock"))?;
@@ -123,6 +133,12 @@ impl Tenantry {
         let modified = fs::metadata(&binary).and_then(|meta| meta.modified());
         let modified =
             modified.with_context(|| format!("{}: build Tenantry first", binary.display()))?;
+        let packages = shared_packages(bed);
+        fs::create_dir_all(&packages)?;
+        let options = TenantryOptions::default()
+            .switch("--applications")
+            .flag("--package-dir", packages.display().to_string())
+            .failpoints(format!("settings-check=return({CHECKED})"));
         let recorded: Option<Shared> = fs::read(&record)
             .ok()
             .and_then(|json| serde_json::from_slice(&json).ok());
@@ -134,15 +150,10 @@ impl Tenantry {
             && shared.binary == binary
             && shared.modified == modified
         {
-            return Ok(Self::open(
-                bed,
-                "tenantry",
-                shared.port,
-                TenantryOptions::default(),
-            ));
+            return Ok(Self::open(bed, "tenantry", shared.port, options));
         }
         let port = free_port()?;
-        let tenantry = Self::prepare(bed, "tenantry", port, TenantryOptions::default()).await?;
+        let tenantry = Self::prepare(bed, "tenantry", port, options).await?;
         tenantry.restart().await?;
         fs::write(
             &record,
@@ -290,8 +301,8 @@ impl Tenantry {
         let chart = chart.unwrap_or_else(chart_folder);
         let ca_file = &tenantry.description.ca_file;
         let mut values = Vec::new();
-        if tenantry.options.flags.contains_key("--package-dir") {
-            values.push(("applications.publication", "true"));
+        if tenantry.options.flags.contains_key("--applications") {
+            values.push(("applications.enabled", "true"));
         }
         install_chart_from(bed, &chart, &tenantry.url, ca_file, &values).await?;
         tenantry.identify(bed).await?;
@@ -410,7 +421,7 @@ fn client(authorities: &[u8]) -> Result<reqwest::ClientBuilder> {
 }
 
 /// The binary: `TENANTRY_BIN`, else the debug build of this workspace.
-pub(super) fn binary() -> PathBuf {
+pub fn binary() -> PathBuf {
     let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/tenantry");
     std::env::var_os("TENANTRY_BIN").map_or_else(built, PathBuf::from)
 }

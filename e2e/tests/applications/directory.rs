@@ -33,7 +33,9 @@ impl Directory {
     }
 
     pub fn options(&self) -> TenantryOptions {
-        TenantryOptions::default().flag("--package-dir", self.path().display().to_string())
+        TenantryOptions::default()
+            .switch("--applications")
+            .flag("--package-dir", self.path().display().to_string())
     }
 
     /// Writes a file, such as `shop/v1.0.0/openapi/settings.yaml`.

@@ -1,6 +1,6 @@
-//! Stories about applications: packages published from a directory.
+//! Stories about applications: packages published from a directory, and Applications judged by them.
 //!
-//! Each starts a bed of its own: the shared process has no package directory.
+//! Those that crash, restart or reconfigure the process start a bed of their own.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,6 +10,10 @@
 )]
 
 mod crashed;
+mod decisions;
 mod directory;
+mod enforced;
 mod published;
+mod rows;
+mod stand;
 mod unserved;

@@ -2,20 +2,23 @@
 
 use e2e::Bed;
 use e2e::world::program::tenantry;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 #[tokio::test]
 async fn the_printed_crds_are_those_of_the_repository_and_the_api_server_takes_them() {
-    let printed = tenantry(&["crds"], "", &[])
-        .await
-        .unwrap()
-        .success()
-        .unwrap();
-    let printed: Vec<serde_json::Value> = serde_saphyr::from_multiple(&printed.stdout).unwrap();
-    let own: Vec<serde_json::Value> = crds::tenancy_kinds()
-        .iter()
-        .map(|crd| serde_json::to_value(crd).unwrap())
-        .collect();
-    assert_eq!(printed, own);
+    let print = async |arguments: &[&str]| -> Vec<serde_json::Value> {
+        let printed = tenantry(arguments, "", &[]).await.unwrap();
+        serde_saphyr::from_multiple(&printed.success().unwrap().stdout).unwrap()
+    };
+    let own = |kinds: &[CustomResourceDefinition]| -> Vec<serde_json::Value> {
+        let own = kinds.iter().map(|crd| serde_json::to_value(crd).unwrap());
+        own.collect()
+    };
+    let tenancy = crds::tenancy_kinds();
+    assert_eq!(print(&["crds"]).await, own(&tenancy));
+    let printed = print(&["crds", "--applications"]).await;
+    let both = [tenancy, crds::application_kinds()].concat();
+    assert_eq!(printed, own(&both));
     let bed = Bed::shared().unwrap();
     for crd in printed {
         let arguments = [

@@ -10,7 +10,7 @@ use serde_json::Value;
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/tenantry");
 const RELEASE_NAMESPACE: &str = "the-operators";
 const URL: &str = "webhook.url=https://192.0.2.7:8443";
-const PUBLISHING: &str = "applications.publication=true";
+const APPLICATIONS: &str = "applications.enabled=true";
 
 /// Kind of the role, API group, resource, names, verbs.
 const RIGHTS: &[&str] = &[
@@ -30,14 +30,15 @@ const RIGHTS: &[&str] = &[
     "Role coordination.k8s.io leases [tenantry] get,patch",
 ];
 
-/// What publication adds.
-const RIGHTS_TO_PUBLISH: &[&str] = &[
+/// What Applications add.
+const RIGHTS_FOR_APPLICATIONS: &[&str] = &[
     "ClusterRole deckhouse.io applicationpackageversions [] get,list,watch,create,patch",
-    "ClusterRole deckhouse.io applicationpackages [] get,list,create,patch",
+    "ClusterRole deckhouse.io applicationpackages [] get,list,watch,create,patch",
     "ClusterRole deckhouse.io packagerepositories [] get,list,create",
     "ClusterRole deckhouse.io applicationpackageversions/status [] patch",
     "ClusterRole deckhouse.io applicationpackages/status [] patch",
     "ClusterRole deckhouse.io packagerepositories/status [] patch",
+    "ClusterRole multitenancy.deckhouse.io availableclusterresources [] list,watch",
 ];
 
 async fn rendered(values: &[&str]) -> Vec<Value> {
@@ -79,9 +80,9 @@ async fn d16_the_chart_gives_the_controller_these_rights_and_no_other() {
         rights.iter().map(|&right| right.to_owned()).collect()
     };
     assert_eq!(given(&rendered(&[URL]).await), listed(RIGHTS));
-    let publishing = rendered(&[URL, PUBLISHING]).await;
-    let more = [RIGHTS, RIGHTS_TO_PUBLISH].concat();
-    assert_eq!(given(&publishing), listed(&more));
+    let serving = rendered(&[URL, APPLICATIONS]).await;
+    let more = [RIGHTS, RIGHTS_FOR_APPLICATIONS].concat();
+    assert_eq!(given(&serving), listed(&more));
 }
 
 /// Each right as a line.
@@ -101,7 +102,7 @@ fn given(objects: &[Value]) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn no_right_of_the_chart_is_a_wildcard_or_a_way_to_more_rights() {
-    let objects = rendered(&[URL, PUBLISHING]).await;
+    let objects = rendered(&[URL, APPLICATIONS]).await;
     let rules = rules(&objects);
     assert!(!rules.is_empty());
     for (kind, rule) in rules {
@@ -211,6 +212,71 @@ async fn d4_the_webhook_is_asked_of_spec_changes_only_and_fails_closed() {
 }
 
 #[tokio::test]
+async fn applications_are_served_by_one_value_from_crds_to_flags() {
+    let webhooks = |objects: &[Value]| -> Vec<Value> {
+        let configuration = of_kind(objects, "ValidatingWebhookConfiguration").next();
+        configuration.unwrap()["webhooks"]
+            .as_array()
+            .unwrap()
+            .clone()
+    };
+    let arguments = |objects: &[Value]| -> Vec<String> {
+        let deployment = of_kind(objects, "Deployment").next().unwrap();
+        let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+        texts(&container["args"])
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
+    };
+    let without = rendered(&[]).await;
+    assert_eq!(webhooks(&without).len(), 2);
+    assert!(!arguments(&without).contains(&"--applications".to_owned()));
+    let with = rendered(&[APPLICATIONS, "applications.enforceDestructiveSwitch=true"]).await;
+    for flag in [
+        "--applications",
+        "--default-repository=deckhouse",
+        "--enforce-destructive-switch",
+    ] {
+        assert!(arguments(&with).contains(&flag.to_owned()), "{flag}");
+    }
+    let kinds = of_kind(&with, "CustomResourceDefinition").count();
+    let both = crds::tenancy_kinds().len() + crds::application_kinds().len();
+    assert_eq!(kinds, both);
+    let without_crds = rendered(&[APPLICATIONS, "crds.enabled=false"]).await;
+    assert_eq!(
+        of_kind(&without_crds, "CustomResourceDefinition").count(),
+        0
+    );
+    let all = webhooks(&with);
+    assert_eq!(all.len(), 3);
+    let application = &all[2];
+    assert_eq!(
+        application["clientConfig"]["service"]["path"],
+        "/validate/v1alpha1/applications"
+    );
+    assert_eq!(application["failurePolicy"], "Fail");
+    assert_eq!(application["sideEffects"], "None");
+    assert_eq!(
+        texts(&application["rules"][0]["apiGroups"]),
+        ["deckhouse.io"]
+    );
+    assert_eq!(
+        texts(&application["rules"][0]["operations"]),
+        ["CREATE", "UPDATE"]
+    );
+    assert_eq!(
+        texts(&application["rules"][0]["resources"]),
+        ["applications"]
+    );
+    assert_eq!(
+        application["matchConditions"][0]["expression"],
+        format!(
+            "request.userInfo.username != 'system:serviceaccount:{RELEASE_NAMESPACE}:tenantry'"
+        )
+    );
+}
+
+#[tokio::test]
 async fn the_crds_stay_when_the_release_goes_and_can_be_left_out() {
     let objects = rendered(&[URL]).await;
     let definitions: Vec<&Value> = of_kind(&objects, "CustomResourceDefinition").collect();
@@ -234,6 +300,7 @@ async fn helm_finds_nothing_wrong_with_the_chart() {
     for values in [
         "",
         URL,
+        APPLICATIONS,
         "certificates.mode=certManager,metrics.serviceMonitor.enabled=true,metrics.prometheusRule.enabled=true,\
          metrics.dashboard.enabled=true,networkPolicy.enabled=true",
     ] {

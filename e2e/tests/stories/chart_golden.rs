@@ -56,7 +56,8 @@ const RENDERINGS: &[(&str, &[&str])] = &[
             "networkPolicy.ingressFrom[0].ipBlock.cidr=192.0.2.0/24",
             "priorityClassName=system-cluster-critical",
             "extraArgs={--concurrency=4}",
-            "applications.publication=true",
+            "applications.enabled=true",
+            "applications.enforceDestructiveSwitch=true",
         ],
     ),
 ];

@@ -61,6 +61,14 @@ async fn a_value_of_the_wrong_type_is_refused_with_its_path() {
             "at '/networkPolicy/egressPorts/0'",
         ),
         (
+            r#"applications={"enabled":"yes"}"#,
+            "at '/applications/enabled': got string, want boolean",
+        ),
+        (
+            r#"applications={"defaultRepository":""}"#,
+            "at '/applications/defaultRepository'",
+        ),
+        (
             r#"image={"pullPolicy":"Sometimes"}"#,
             "at '/image/pullPolicy'",
         ),

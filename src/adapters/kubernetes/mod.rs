@@ -7,6 +7,7 @@ pub mod events;
 pub(in crate::adapters) mod failure;
 pub mod lease;
 pub mod packages;
+pub mod served;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

@@ -22,7 +22,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::failure::{Attempt, is_unsupported, within};
+use super::failure::{Attempt, within};
+use super::served::is_served;
 use super::{FIELD_MANAGER, PAGE, locked_patch, writer};
 
 const REPOSITORIES: &str = "packagerepositories.deckhouse.io";
@@ -54,27 +55,10 @@ impl Packages {
     /// # Errors
     /// The API server's failure, classified.
     pub async fn are_served(&self) -> Result<bool, Failure> {
-        Ok(self.is_served::<PackageRepository>(REPOSITORIES).await?
-            && self.is_served::<ApplicationPackage>(PACKAGES).await?
-            && self
-                .is_served::<ApplicationPackageVersion>(VERSIONS)
-                .await?)
-    }
-
-    async fn is_served<K>(&self, resource: &'static str) -> Result<bool, Failure>
-    where
-        K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
-    {
-        let attempt = attempt("list", resource, "");
-        let api: Api<PartialObjectMeta<K>> = Api::all(self.client.clone());
-        let one = ListParams::default().limit(1);
-        let call = async {
-            match api.list(&one).await {
-                Err(error) if is_unsupported(&error) => Ok(false),
-                listed => listed.map(|_| true),
-            }
-        };
-        within(self.deadline, &attempt, call).await
+        let client = &self.client;
+        Ok(is_served::<PackageRepository>(client, REPOSITORIES).await?
+            && is_served::<ApplicationPackage>(client, PACKAGES).await?
+            && is_served::<ApplicationPackageVersion>(client, VERSIONS).await?)
     }
 
     /// The repository; `None` if there is none.

@@ -110,7 +110,7 @@ fn judged_by(object: &Value) -> Option<Judged> {
     if group == applications::GROUP && kind == Judged::Application.kind() {
         return Some(Judged::Application);
     }
-    Route::ALL
+    Route::TENANCY
         .into_iter()
         .find(|route| group == GROUP && kind == route.kind())
         .map(Judged::Tenancy)

@@ -101,7 +101,7 @@ async fn until_served(publication: &Publication) -> bool {
             Ok(false) if told => {}
             Ok(false) => {
                 tracing::warn!(
-                    "the API server does not serve the packages' kinds of deckhouse.io: install their CRDs (chart value crds.applications); --package-dir waits for them"
+                    "the API server does not serve the packages' kinds of deckhouse.io: install their CRDs (chart value applications.enabled); --package-dir waits for them"
                 );
                 told = true;
             }

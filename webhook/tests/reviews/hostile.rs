@@ -150,6 +150,7 @@ async fn h7_an_observer_that_panics_is_a_500_as_well() {
     let router = webhook::router(webhook::Admission {
         cluster: std::sync::Arc::new(Cluster::default()),
         addresses: domain::tenancy::endpoint::AddressPolicy::default(),
+        applications: None,
         decisions: std::sync::Arc::new(Broken),
         limits: Limits::default(),
     });

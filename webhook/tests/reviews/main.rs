@@ -6,11 +6,14 @@
     clippy::indexing_slicing
 )]
 
+mod application;
 mod envelope;
 mod hostile;
+mod hostile_settings;
 mod instance;
 mod limits;
 mod observed;
+mod packages;
 mod properties;
 mod tenant;
 mod tenant_edits;

@@ -40,6 +40,7 @@ fn consumer_accepts(route: Route, body: &[u8]) -> bool {
                 InstanceDefinition::parse(&spec.draft(), &AddressPolicy::default()).is_ok()
             })
         }
+        Route::Application => panic!("no property here is about Applications"),
     }
 }
 

@@ -10,7 +10,7 @@ use axum::http::{Request, StatusCode, header};
 use domain::tenancy::endpoint::AddressPolicy;
 use serde_json::Value;
 use tower::ServiceExt as _;
-use webhook::{Admission, ClusterView, Decision, Decisions, Limits, Route};
+use webhook::{Admission, Applications, ClusterView, Decision, Decisions, Limits, Route};
 
 /// A review in `tests/data`.
 pub fn fixture(name: &str) -> Value {
@@ -144,11 +144,16 @@ pub struct World {
 
 impl World {
     pub fn new(cluster: Cluster, limits: Limits) -> Self {
+        Self::serving(cluster, limits, None)
+    }
+
+    pub fn serving(cluster: Cluster, limits: Limits, applications: Option<Applications>) -> Self {
         let cluster = Arc::new(cluster);
         let ledger = Arc::new(Ledger::default());
         let router = webhook::router(Admission {
             cluster: Arc::clone(&cluster) as Arc<dyn ClusterView>,
             addresses: AddressPolicy::denying(vec!["10.96.0.0/12".parse().unwrap()]),
+            applications,
             decisions: Arc::clone(&ledger) as Arc<dyn Decisions>,
             limits,
         });

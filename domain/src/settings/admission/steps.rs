@@ -150,7 +150,10 @@ impl<'a> Review<'a> {
             }),
             Bundle::WithoutCheck => Outcome::Done(rest),
             Bundle::NotLoaded => {
-                rest.verdict.warnings.push(CHECK_LATER.to_owned());
+                // What is refused is never applied.
+                if rest.verdict.is_allowed() {
+                    rest.verdict.warnings.push(CHECK_LATER.to_owned());
+                }
                 Outcome::Done(rest)
             }
         }

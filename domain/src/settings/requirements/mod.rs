@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod range;
+pub mod stated;
 
 use std::collections::BTreeMap;
 use std::fmt;
