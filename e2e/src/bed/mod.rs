@@ -16,6 +16,7 @@ pub mod pki;
 pub mod ports;
 pub mod postgres;
 pub mod process;
+pub mod registry;
 mod shared;
 mod start;
 pub mod wait;
@@ -36,6 +37,7 @@ use self::openbao::OpenBao;
 use self::pki::Authority;
 use self::postgres::Postgres;
 use self::process::{Process, stop_bed};
+use self::registry::{Access, Registry};
 use crate::world::kubectl::Kubectl;
 
 /// The namespace in which Tenantry is installed.
@@ -178,6 +180,11 @@ impl Bed {
             self.description.postgres.major,
         )
         .await
+    }
+
+    /// An empty OCI registry in this bed. Stopped when its value is dropped.
+    pub async fn registry(&self, name: &str, access: Access) -> Result<Registry> {
+        Registry::create(&self.run, name, access).await
     }
 
     /// The bed's OpenBao.

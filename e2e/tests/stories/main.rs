@@ -10,6 +10,7 @@
     reason = "a story fails by panicking"
 )]
 
+mod bed_registry;
 mod bed_works;
 mod chart;
 mod chart_golden;
