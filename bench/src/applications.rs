@@ -127,17 +127,13 @@ async fn hostile(world: &World, own: &Server, small: &Review, load: &Load) -> Re
             "x-deckhouse-validations": [{"expression": rule, "message": "it is so"}],
         });
         publish(world, (HOSTILE, version), &schema).await?;
-        let list: Vec<u32> = (0..1_000).collect();
-        let bad = Review {
-            name: "hostile",
-            body: review(HOSTILE, version, &json!({ "list": list })),
-        };
         until(Duration::from_secs(60), "the rule is known", async || {
-            let answer = post(own, &bad).await?;
+            let answer = post(own, &listing(version, 1)).await?;
             ensure!(!answer.contains("ApplicationPackage"), "{answer}");
             Ok(())
         })
         .await?;
+        let (elements, bad) = dearest(own, version).await?;
         let asking = async {
             let (end, mut times) = (Instant::now() + load.lasts, Vec::new());
             while Instant::now() < end {
@@ -148,9 +144,39 @@ async fn hostile(world: &World, own: &Server, small: &Review, load: &Load) -> Re
             anyhow::Ok(Spread::of(times))
         };
         let (asked, others) = tokio::join!(asking, at_rate(own, others, load));
-        println!("rule {rule}\n  itself  {}\n  others  {}", asked?, others?);
+        println!(
+            "rule {rule} over {elements} elements\n  itself  {}\n  others  {}",
+            asked?, others?
+        );
     }
     Ok(())
+}
+
+/// Settings with a list of so many elements.
+fn listing(version: &str, elements: usize) -> Review {
+    let list: Vec<usize> = (0..elements).collect();
+    Review {
+        name: "hostile",
+        body: review(HOSTILE, version, &json!({ "list": list })),
+    }
+}
+
+/// The longest list that the budget lets through: what is longer is refused before it is evaluated, and costs nothing.
+async fn dearest(own: &Server, version: &str) -> Result<(usize, Review)> {
+    let (mut allowed, mut refused) = (1, 5_000);
+    while refused - allowed > 1 {
+        let middle = usize::midpoint(allowed, refused);
+        if post(own, &listing(version, middle))
+            .await?
+            .contains("\"allowed\":true")
+        {
+            allowed = middle;
+        } else {
+            refused = middle;
+        }
+    }
+    ensure!(allowed > 1, "no list is let through");
+    Ok((allowed, listing(version, allowed)))
 }
 
 /// How long a start takes and what is held, with many versions.
