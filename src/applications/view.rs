@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crds::applications::grants::AvailableClusterResource;
 use crds::applications::observed::ObservedVersion;
@@ -119,6 +120,7 @@ impl ReadVersion {
             draft: self.draft,
             schemas: self.schemas.clone(),
             requirements: judge(&self.requirements, platform),
+            compiled: AtomicBool::new(false),
         })
     }
 }

@@ -4,6 +4,7 @@
 //! texts are the domain's (`domain::settings::admission`).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::packages::names::VersionId;
 use domain::settings::admission::{Answer as Judgement, VersionFacts};
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use crate::checks::{Question, SettingsChecks};
 use crate::object::too_long;
 use crate::parts::{Parts, starts_as_object};
-use crate::ports::Route;
+use crate::ports::{Place, Route};
 use crate::refusal::Refusal;
 use crate::review::Review;
 use crate::strict;
@@ -56,6 +57,9 @@ pub trait ApplicationView: Send + Sync {
     fn catalogs(&self, namespace: &str) -> Arc<Catalogs>;
 }
 
+/// Units that the rules of a review may cost where it was read: some 0.2 ms, and 1 ms for the worst rules known.
+const AT_ONCE_UNITS: u64 = 50_000;
+
 /// What is known of a package version.
 #[derive(Debug)]
 pub struct KnownVersion {
@@ -65,6 +69,8 @@ pub struct KnownVersion {
     pub schemas: Result<Arc<PackageSchemas>, String>,
     /// What its requirements say of this cluster (S23).
     pub requirements: Verdict,
+    /// Set once every rule was compiled, by the first review that asked for the version.
+    pub compiled: AtomicBool,
 }
 
 /// How far an Application was judged.
@@ -80,6 +86,8 @@ pub(crate) enum Unjudged {
     Unreadable(Unreadable),
     /// It gets an HTTP error.
     Refused(Refusal),
+    /// It may take longer than there is time for where requests are taken in.
+    TooDear,
 }
 
 impl From<Unreadable> for Unjudged {
@@ -95,6 +103,7 @@ impl From<Unreadable> for Unjudged {
 pub(crate) fn judge(
     applications: &Applications,
     asked: &Review<'_>,
+    place: Place,
 ) -> Result<(String, Said), Unjudged> {
     if !applications.view.synced() {
         return Err(Unjudged::Refused(Refusal::Unsynced));
@@ -107,7 +116,7 @@ pub(crate) fn judge(
             let verdict = Verdict::refused(vec![violation]);
             let refused = Judgement {
                 verdict,
-                about: None,
+                ..Judgement::default()
             };
             return Ok((wanted.metadata.name, Said::Done(refused)));
         }
@@ -124,7 +133,7 @@ pub(crate) fn judge(
     let id = Application::read(&new)
         .ok()
         .map(|named| version_of(&named, &applications.default_repository));
-    let outcome = with_facts(applications, &asked.namespace, id.as_ref(), request);
+    let outcome = with_facts(applications, &asked.namespace, id.as_ref(), request, place)?;
     let name = wanted.metadata.name;
     let said = match (outcome, id) {
         (Outcome::AskHook(mut pending), Some(version)) => {
@@ -164,9 +173,11 @@ fn with_facts(
     namespace: &str,
     id: Option<&VersionId>,
     request: Request<'_>,
-) -> Outcome {
+    place: Place,
+) -> Result<Outcome, Unjudged> {
     let view = applications.view.as_ref();
     let version = id.and_then(|id| view.version(id));
+    let limits = limits_at(place, version.as_deref())?;
     let catalogs = view.catalogs(namespace);
     let facts = Facts {
         default_repository: &applications.default_repository,
@@ -180,7 +191,39 @@ fn with_facts(
         bundle: id.map_or(Bundle::NotLoaded, |id| applications.checks.bundle(id)),
         enforce_destructive_switch: applications.enforce_destructive_switch,
     };
-    review(request, &facts, &Limits::DEFAULT)
+    match (review(request, &facts, &limits), place) {
+        (Outcome::Done(answer), Place::AtOnce) if answer.over_budget => Err(Unjudged::TooDear),
+        (outcome, _) => Ok(outcome),
+    }
+}
+
+/// Where requests are taken in, only rules that are compiled already run, and only as many as take less time than the way to
+/// another thread and back.
+fn limits_at(place: Place, version: Option<&KnownVersion>) -> Result<Limits, Unjudged> {
+    let Some(version) = version else {
+        return Ok(Limits::DEFAULT);
+    };
+    match place {
+        Place::AtOnce if version.compiled.load(Ordering::Acquire) => Ok(Limits {
+            rule_units: AT_ONCE_UNITS,
+            ..Limits::DEFAULT
+        }),
+        Place::AtOnce => Err(Unjudged::TooDear),
+        Place::Apart => {
+            let settings = version
+                .schemas
+                .as_ref()
+                .ok()
+                .and_then(|schemas| schemas.settings.as_ref());
+            if let Some(settings) = settings
+                && !version.compiled.load(Ordering::Acquire)
+            {
+                settings.rules.compile();
+            }
+            version.compiled.store(true, Ordering::Release);
+            Ok(Limits::DEFAULT)
+        }
+    }
 }
 
 /// The wanted object; its settings are decoded unless nobody will look at them. Inside, the refusal of a spec that is too long.

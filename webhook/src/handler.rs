@@ -20,7 +20,7 @@ use crate::answer::Answer;
 use crate::application::{self, Said, Unjudged};
 use crate::checks::{Checks, Question};
 use crate::limits::{Gate, Held};
-use crate::ports::{Decision, Decisions, Operation, Outcome, Route};
+use crate::ports::{Decision, Decisions, Operation, Outcome, Place, Route};
 use crate::refusal::Refusal;
 use crate::review::Review;
 use crate::unreadable::Unreadable;
@@ -28,10 +28,6 @@ use crate::{Admission, instance, tenant};
 
 /// The longest name that is logged, in characters; Kubernetes' own have at most 253.
 const LOGGED_MAX: usize = 253;
-
-/// The largest body, in bytes, that is judged where it was read: that takes less time than to hand it to another thread. Nearly
-/// all reviews are smaller.
-const AT_ONCE_MAX: usize = 64 << 10;
 
 const UNSERVED: &str = "this server does not serve Applications: start it with --applications";
 
@@ -89,6 +85,8 @@ struct Judged {
 /// What came of a body that no more can be said of here.
 enum Ruling {
     Judged(Box<Judged>),
+    /// It has to be judged on a thread of its own.
+    TooDear,
     /// A package's own check has the last word.
     Ask(Box<Asking>),
 }
@@ -136,16 +134,22 @@ async fn take_in(shared: &Arc<Shared>, route: Route, request: Request) -> Result
         let turn = timeout_at(deadline, shared.gate.turn(route))
             .await
             .map_err(|_| Refusal::Late)??;
-        if route.is_judged_at_once() && body.bytes.len() <= AT_ONCE_MAX {
-            judge(&shared.admission, route, &body.bytes)
+        let at_once = if body.bytes.len() <= route.at_once_max() {
+            judge(&shared.admission, route, &body.bytes, Place::AtOnce)
         } else {
-            judge_apart(shared, route, (body, turn), deadline).await?
+            Ruling::TooDear
+        };
+        match at_once {
+            Ruling::TooDear => judge_apart(shared, route, (body, turn), deadline).await?,
+            ruling => ruling,
         }
     };
     // From here on the request counts among the checks alone.
     match ruling {
         Ruling::Judged(judged) => Ok(*judged),
         Ruling::Ask(asking) => ask(shared, *asking, deadline).await,
+        // A thread of its own is where everything is judged.
+        Ruling::TooDear => Err(Refusal::Late),
     }
 }
 
@@ -160,7 +164,7 @@ async fn judge_apart(
     let judged = tokio::task::spawn_blocking(move || {
         // Moved in, because a closure that overruns its deadline still runs: its turn and its bytes stay taken until then.
         let _turn = turn;
-        judge(&owner.admission, route, &body.bytes)
+        judge(&owner.admission, route, &body.bytes, Place::Apart)
     });
     timeout_at(deadline, judged)
         .await
@@ -212,7 +216,7 @@ fn check_media(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-fn judge(admission: &Admission, route: Route, body: &[u8]) -> Ruling {
+fn judge(admission: &Admission, route: Route, body: &[u8], place: Place) -> Ruling {
     let review = match Review::decode(body) {
         Ok(review) => review,
         Err(problem) => {
@@ -221,7 +225,9 @@ fn judge(admission: &Admission, route: Route, body: &[u8]) -> Ruling {
     };
     // Caught here and not only at the task's edge, so that the log names the object. Nothing that could be left half
     // changed crosses this edge: a verdict is computed from what is borrowed.
-    let ruled = catch_unwind(AssertUnwindSafe(|| rule(admission, route, &review)));
+    let ruled = catch_unwind(AssertUnwindSafe(|| {
+        rule(admission, (route, place), &review)
+    }));
     ruled.unwrap_or_else(|_| refused(&review, Refusal::Panicked))
 }
 
@@ -232,8 +238,8 @@ fn refused(review: &Review<'_>, refusal: Refusal) -> Ruling {
     }))
 }
 
-fn rule(admission: &Admission, route: Route, review: &Review<'_>) -> Ruling {
-    let answer = match said(admission, route, review) {
+fn rule(admission: &Admission, (route, place): (Route, Place), review: &Review<'_>) -> Ruling {
+    let answer = match said(admission, (route, place), review) {
         Ok((name, Said::Done(judgement))) => {
             let about = judgement.about.as_deref();
             Answer::of(&review.uid, route, &name, &judgement.verdict, about)
@@ -249,6 +255,7 @@ fn rule(admission: &Admission, route: Route, review: &Review<'_>) -> Ruling {
         }
         Err(Unjudged::Unreadable(problem)) => Answer::unreadable(review, route, &problem),
         Err(Unjudged::Refused(refusal)) => return refused(review, refusal),
+        Err(Unjudged::TooDear) => return Ruling::TooDear,
     };
     Ruling::Judged(Box::new(Judged {
         subject: Some(Subject::of(review)),
@@ -259,7 +266,7 @@ fn rule(admission: &Admission, route: Route, review: &Review<'_>) -> Ruling {
 /// The object's name, and how far it was judged.
 fn said(
     admission: &Admission,
-    route: Route,
+    (route, place): (Route, Place),
     review: &Review<'_>,
 ) -> Result<(String, Said), Unjudged> {
     review.asked_of(route)?;
@@ -267,7 +274,7 @@ fn said(
         return Ok(verdict(admission, route, review)?);
     }
     match &admission.applications {
-        Some(applications) => application::judge(applications, review),
+        Some(applications) => application::judge(applications, review, place),
         // Registered, although this process was not told to serve them: fail closed.
         None => Err(Unreadable::new("request.kind", UNSERVED).into()),
     }
@@ -291,7 +298,7 @@ fn verdict(
     };
     let judgement = settings::Answer {
         verdict,
-        about: None,
+        ..settings::Answer::default()
     };
     Ok((new.name, Said::Done(judgement)))
 }

@@ -99,10 +99,9 @@ impl Gate {
     /// The turn to judge a body; waits for it. A judge that overruns its deadline keeps its turn until it has ended. Applications have
     /// turns of their own, so that a slow rule of a package makes no other kind wait.
     pub(crate) async fn turn(&self, route: Route) -> Result<OwnedSemaphorePermit, Refusal> {
-        let turns = if route.is_judged_at_once() {
-            &self.turns
-        } else {
-            &self.application_turns
+        let turns = match route {
+            Route::Instance | Route::Tenant => &self.turns,
+            Route::Application => &self.application_turns,
         };
         Arc::clone(turns)
             .acquire_owned()

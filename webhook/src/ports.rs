@@ -111,6 +111,15 @@ impl Operation {
     }
 }
 
+/// Where a review is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Where it was read, beside all other requests.
+    AtOnce,
+    /// On a thread that may be blocked.
+    Apart,
+}
+
 /// The webhooks that are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Route {
@@ -191,9 +200,12 @@ impl Route {
         }
     }
 
-    /// True if nearly all reviews of the kind are judged in less time than it takes to hand them to another thread. Rules of packages
-    /// are not ours: they never run where requests are taken in.
-    pub(crate) fn is_judged_at_once(self) -> bool {
-        self != Self::Application
+    /// The largest body, in bytes, that may be judged where it was read: that takes less time than to hand it to another thread.
+    /// Nearly all reviews are smaller. What packages make of a body is bounded less well.
+    pub(crate) fn at_once_max(self) -> usize {
+        match self {
+            Self::Instance | Self::Tenant => 64 << 10,
+            Self::Application => 16 << 10,
+        }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Each limit has an error of its own where it is enforced. This file enforces nothing.
 
+use super::rules::cost::REQUEST;
 use super::rules::limits::RuleLimits;
 
 /// All limits of S20. [`Limits::DEFAULT`] is what the server uses.
@@ -41,6 +42,8 @@ pub struct Limits {
     pub violations: usize,
     /// Limits of rules.
     pub rules: RuleLimits,
+    /// Units of work that the rules may cost on one document (S24).
+    pub rule_units: u64,
 }
 
 impl Limits {
@@ -63,6 +66,7 @@ impl Limits {
         walk_depth: 512,
         violations: 1_000,
         rules: RuleLimits::DEFAULT,
+        rule_units: REQUEST,
     };
 }
 

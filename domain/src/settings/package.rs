@@ -84,14 +84,19 @@ impl Compiled {
         old: Option<&Value>,
         limits: &Limits,
     ) -> Vec<Violation> {
-        conform(
-            document,
-            old,
-            &self.schema,
-            &self.rules,
-            &mut Budget::default(),
-            limits,
-        )
+        self.conform_within(document, old, &mut Budget::of(limits.rule_units), limits)
+    }
+
+    /// The same within a budget of the caller's, who sees what is left of it.
+    #[must_use]
+    pub fn conform_within(
+        &self,
+        document: &Value,
+        old: Option<&Value>,
+        budget: &mut Budget,
+        limits: &Limits,
+    ) -> Vec<Violation> {
+        conform(document, old, &self.schema, &self.rules, budget, limits)
     }
 }
 

@@ -6,7 +6,6 @@ use domain::packages::metadata::METADATA_MAX;
 use domain::packages::names::PACKAGE_NAME_MAX;
 use domain::settings::admission::NAME_MAX;
 use domain::settings::limits::Limits;
-use domain::settings::rules::cost::REQUEST;
 use domain::settings::rules::limits::RuleLimits;
 
 #[test]
@@ -36,6 +35,7 @@ fn s20_every_limit_stands_in_the_table_with_its_value_and_no_other_does() {
                 depth,
                 rules,
             },
+        rule_units,
     } = Limits::DEFAULT;
     let known: BTreeMap<String, String> = [
         ("file_bytes", file_bytes),
@@ -59,7 +59,7 @@ fn s20_every_limit_stands_in_the_table_with_its_value_and_no_other_does() {
         ("rules.operators", operators),
         ("rules.depth", depth),
         ("rules.rules", rules),
-        ("rules.request", usize::try_from(REQUEST).unwrap()),
+        ("rules.request", usize::try_from(rule_units).unwrap()),
         ("name", NAME_MAX),
         ("package_name", PACKAGE_NAME_MAX),
     ]

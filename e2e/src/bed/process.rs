@@ -247,13 +247,18 @@ fn pid_file(run: &RunFolder, name: &str) -> PathBuf {
     run.join("pids").join(format!("{name}.json"))
 }
 
-/// Field 22 of `/proc/PID/stat`; `None` for a process that is gone or a zombie.
+/// Field 22 of `/proc/PID/stat`; `None` for a process that is gone or a zombie. One whose first thread is a zombie is there until
+/// its other threads have ended too: they hold its sockets, and its successor could not listen.
 fn start_time(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in field 2 may contain anything, so count from its closing parenthesis.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    if fields.next()? == "Z" {
+    if fields.next()? == "Z" && threads(pid) < 2 {
         return None;
     }
     fields.nth(18)?.parse().ok()
+}
+
+fn threads(pid: i32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
 }

@@ -109,7 +109,7 @@ oneOf:
     .await;
     Stand::refused(
         &stand
-            .apply("{pools: [{disk: a, dsk: b}], byName: {x: {dsk: b}}, extra: y}")
+            .apply("{pools: [{disk: a, dsk: b}], byName: {x: {dsk: b}}, extra: text}")
             .await,
         &[
             "spec.settings.byName.x.dsk: Forbidden: is a forbidden property",

@@ -7,6 +7,8 @@
 mod application;
 mod steps;
 
+use std::cell::Cell;
+
 use serde_json::Value;
 
 pub use application::{Application, Applied};
@@ -92,6 +94,9 @@ pub struct Answer {
     pub verdict: Verdict,
     /// What the refusal is about, for steps 6 to 9: namespace and name, package and version.
     pub about: Option<String>,
+    /// It is refused because the rules may cost more than [`Limits::rule_units`]: who asked with less than the default may ask again
+    /// where more time can be spent.
+    pub over_budget: bool,
 }
 
 /// A review that waits for the package's check.
@@ -119,7 +124,7 @@ impl Answer {
     fn refused(violations: Vec<Violation>) -> Self {
         Self {
             verdict: Verdict::refused(violations),
-            about: None,
+            ..Self::default()
         }
     }
 
@@ -197,8 +202,15 @@ pub fn review(request: Request<'_>, facts: &Facts<'_>, limits: &Limits) -> Outco
     if new.deleting {
         return Outcome::Done(Answer::default());
     }
-    match steps::Review::new(&new, old.as_ref(), facts, limits) {
-        Ok(review) => review.judge(),
+    let over_budget = Cell::new(false);
+    match steps::Review::new(&new, old.as_ref(), facts, (limits, &over_budget)) {
+        Ok(review) => match review.judge() {
+            Outcome::Done(answer) => Outcome::Done(Answer {
+                over_budget: over_budget.get(),
+                ..answer
+            }),
+            asked @ Outcome::AskHook(_) => asked,
+        },
         Err(refused) => Outcome::Done(refused),
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! The effective settings are built once, with the schema of the version asked for (S5), and each step reads them.
 
+use std::cell::Cell;
+
 use serde_json::Value;
 
 use super::{
@@ -12,6 +14,7 @@ use crate::settings::effective::{EffectiveError, as_given, effective};
 use crate::settings::immutable;
 use crate::settings::limits::Limits;
 use crate::settings::package::PackageSchemas;
+use crate::settings::rules::cost::Budget;
 use crate::settings::switch::{ACKNOWLEDGEMENT, confirmations, unacknowledged};
 use crate::violation::{FieldPath, Kind, Verdict, Violation};
 
@@ -24,6 +27,8 @@ pub(super) struct Review<'a> {
     old: Option<&'a Application<'a>>,
     facts: &'a Facts<'a>,
     limits: &'a Limits,
+    /// Whether rules cost more than the limits allow.
+    over_budget: &'a Cell<bool>,
     /// The schemas of the version asked for, if there is such a version and it publishes any.
     schemas: Option<&'a PackageSchemas>,
     /// `spec.settings`, completed.
@@ -36,7 +41,7 @@ impl<'a> Review<'a> {
         new: &'a Application<'a>,
         old: Option<&'a Application<'a>>,
         facts: &'a Facts<'a>,
-        limits: &'a Limits,
+        (limits, over_budget): (&'a Limits, &'a Cell<bool>),
     ) -> Result<Self, Answer> {
         if new.name.len() > NAME_MAX {
             let text = format!(
@@ -66,6 +71,7 @@ impl<'a> Review<'a> {
             old,
             facts,
             limits,
+            over_budget,
             schemas: None,
             effective: Value::Null,
         };
@@ -131,6 +137,7 @@ impl<'a> Review<'a> {
                 "Application {}/{} (package {}, version {})",
                 new.namespace, new.name, new.package, new.version
             )),
+            ..Answer::default()
         }
     }
 
@@ -184,7 +191,9 @@ impl<'a> Review<'a> {
         let Some(settings) = &schemas.settings else {
             return Vec::new();
         };
-        let found = settings.conform(&self.effective, old, self.limits);
+        let mut budget = Budget::of(self.limits.rule_units);
+        let found = settings.conform_within(&self.effective, old, &mut budget, self.limits);
+        self.over_budget.set(budget.is_exhausted());
         found.into_iter().map(in_settings).collect()
     }
 
@@ -260,6 +269,7 @@ impl<'a> Review<'a> {
                     warnings,
                 },
                 about: None,
+                ..Answer::default()
             };
         };
         let found = confirmations(&settings.schema, applied, &self.effective);
@@ -292,6 +302,7 @@ impl<'a> Review<'a> {
                 warnings,
             },
             about: None,
+            ..Answer::default()
         }
     }
 }

@@ -43,6 +43,12 @@ impl Budget {
         Self { left: units }
     }
 
+    /// True once a rule cost more than was left.
+    #[must_use]
+    pub const fn is_exhausted(&self) -> bool {
+        self.left == 0
+    }
+
     /// Units left.
     #[must_use]
     pub const fn left(&self) -> u64 {

@@ -78,6 +78,14 @@ impl Rules {
         self.by_node.is_empty()
     }
 
+    /// Compiles those that were not needed yet, so that no later request pays for it.
+    pub fn compile(&self) {
+        for rule in self.by_node.values().flatten().flat_map(|rules| &**rules) {
+            // What is wrong with a rule is reported where it is reached.
+            let _compiled = rule.expression();
+        }
+    }
+
     /// True if the node, or a node below it, has rules.
     pub(super) fn leads(&self, node: &Node) -> bool {
         self.leads.get(node.id.0 as usize).copied().unwrap_or(false)
