@@ -78,18 +78,34 @@ pub fn review_tenant(
     let mut verdict = Verdict::refused(violations);
     if verdict.is_allowed() {
         verdict.warnings.extend(destruction_warning(new));
+        verdict.warnings.extend(delay_warning(change));
         verdict.warnings.extend(name_warning(new));
     }
     verdict
 }
 
+fn destroys(draft: &TenantDraft<'_>) -> bool {
+    DeletionPolicy::parse(draft.deletion_policy) == Some(DeletionPolicy::Delete)
+}
+
 fn destruction_warning(new: &TenantDraft<'_>) -> Option<String> {
-    let destroys = DeletionPolicy::parse(new.deletion_policy) == Some(DeletionPolicy::Delete);
-    destroys.then(|| {
+    destroys(new).then(|| {
         format!(
             "spec.deletionPolicy is Delete: deleting this tenant destroys database {}, its role and its password",
             new.effective_database()
         )
+    })
+}
+
+/// `Retain` has no finalizer: until the new one is on, a deletion takes the object and leaves everything else (M3).
+fn delay_warning(change: &Change<TenantDraft<'_>, Recorded<'_>>) -> Option<String> {
+    let Change::Update { old, new, .. } = change else {
+        return None;
+    };
+    (destroys(new) && !destroys(old)).then(|| {
+        "spec.deletionPolicy: before you delete this tenant, wait until status.observedGeneration is metadata.generation; until \
+         then the old policy holds"
+            .to_owned()
     })
 }
 

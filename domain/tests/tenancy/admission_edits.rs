@@ -169,6 +169,26 @@ fn m3_the_policy_may_change_until_deletion_begins() {
 }
 
 #[test]
+fn m3_a_change_to_delete_says_from_when_it_holds() {
+    let edit = TenantDraft {
+        deletion_policy: "Delete",
+        ..tenant()
+    };
+    let warnings = update(edit.clone(), recorded(TenantPhase::Ready)).warnings;
+    assert!(warnings[0].contains("destroys") && warnings[1].contains("status.observedGeneration"));
+    let further = Change::Update {
+        old: edit.clone(),
+        new: TenantDraft {
+            extensions: [edit.extensions.as_slice(), &["hstore"]].concat(),
+            ..edit
+        },
+        recorded: recorded(TenantPhase::Ready),
+        deleting: false,
+    };
+    assert_eq!(review_tenant(&further, None).warnings.len(), 1);
+}
+
+#[test]
 fn d4_an_update_that_changes_no_spec_field_passes_though_the_object_is_illegal_today() {
     let illegal = TenantDraft {
         name: "my-app",
