@@ -72,6 +72,8 @@ async fn run(arguments: Arguments) -> Result<()> {
         Command::In { command } => run_inside(name, &command),
         Command::Image { archive } => {
             let description = bed::running(name)?.context("no bed is running: run `make bed`")?;
+            // The command that imports it runs in another folder.
+            let archive = std::path::absolute(archive)?;
             Bed::open(description)?.import_image(&archive).await
         }
         Command::Env => {
