@@ -11,6 +11,8 @@ use domain::settings::requirements::stated::StatedError;
 use domain::settings::schema::{LoadError, load};
 use kube::Client;
 
+use crate::adapters::kubernetes::served::server_version;
+
 /// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlatformError {
@@ -48,13 +50,10 @@ pub fn stated(file: Option<&Path>) -> Result<Platform, PlatformError> {
 
 /// The same, with the version that the API server reports; unknown if it does not.
 pub(super) async fn with_kubernetes(client: &Client, stated: Platform) -> Platform {
-    let reported = match client.apiserver_version().await {
-        Ok(info) => Some(info.git_version),
-        Err(error) => {
-            tracing::warn!(
-                "the API server's version could not be read: packages that require one are warned of"
-            );
-            tracing::debug!(?error, "why the API server's version could not be read");
+    let reported = match server_version(client).await {
+        Ok(version) => Some(version),
+        Err(failure) => {
+            tracing::warn!(%failure, "the API server's version is unknown: packages that require one are warned of");
             None
         }
     };

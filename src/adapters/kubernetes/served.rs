@@ -1,4 +1,4 @@
-//! Whether the API server serves a kind at all. It decides nothing about what its absence means.
+//! What the API server is: its version, and whether it serves a kind at all. It decides nothing about what an absence means.
 
 use std::fmt::Debug;
 
@@ -35,6 +35,21 @@ where
         }
     };
     within(DEADLINE, &attempt, call).await
+}
+
+/// The version that the API server reports, as `v1.37.2`.
+///
+/// # Errors
+/// The API server's failure, classified.
+pub async fn server_version(client: &Client) -> Result<String, Failure> {
+    let attempt = Attempt {
+        verb: "get",
+        resource: "/version",
+        namespace: "",
+        name: "",
+    };
+    let info = within(DEADLINE, &attempt, client.apiserver_version()).await?;
+    Ok(info.git_version)
 }
 
 /// True if a watch failed because its kind is not served any more.
