@@ -28,8 +28,8 @@ use crate::metrics::Metrics;
 use crate::metrics::requests::Watched;
 use crate::view::{Guarded, Listed, View};
 
-/// How often rests that are over are looked for; rests kept here last a minute or more.
-const RESTS_LOOKED_AT: Duration = Duration::from_secs(5);
+/// How often rests that are over are looked for: less than the jitter of the shortest of them.
+const RESTS_LOOKED_AT: Duration = Duration::from_millis(200);
 /// Objects of a page of a list: what is decoded at once, beside what is kept.
 const PAGE: u32 = 100;
 
@@ -248,7 +248,7 @@ pub(crate) fn external_secrets(
     })
 }
 
-/// Tenants that rested long enough, looked for every few seconds.
+/// Tenants that rested long enough.
 pub(crate) fn due_tenants(
     view: Arc<View>,
     settled: Arc<Settled>,

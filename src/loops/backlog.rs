@@ -12,7 +12,7 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use tokio::sync::{Notify, Semaphore};
 
 /// Objects that wait because of a list, at most.
-const WAITING_MAX: usize = 256;
+pub(super) const WAITING_MAX: usize = 256;
 /// The next object is passed on after this long even if none was begun: one that waited may have been deleted.
 const PATIENCE: Duration = Duration::from_secs(1);
 

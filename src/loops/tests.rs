@@ -1,4 +1,4 @@
-//! What happens to what is gone.
+//! What happens to what is gone, and what a round that begins makes room for.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::time::Duration;
@@ -80,4 +80,28 @@ async fn what_leaves_while_another_replica_leads_is_not_ours_to_mark() {
         .unwrap();
     assert_eq!(stage.to_check.try_recv().as_deref(), Ok("after"));
     assert!(stage.to_check.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_round_that_begins_makes_room_for_the_next_object_of_a_list() {
+    let stage = Stage::new(|asked| (201, asked.body.clone()));
+    let backlog = Backlog::new();
+    let (reader, mut writer) = reflector::store();
+    for position in 0..backlog::WAITING_MAX + 1 {
+        let mut tenant = tenant();
+        tenant["metadata"]["name"] = json!(format!("t{position}"));
+        writer.apply_watcher_event(&watcher::Event::Apply(object::<PostgreSQLTenant>(tenant)));
+    }
+    let mut listed = Arc::clone(&backlog).objects(reader).boxed();
+    backlog.ask();
+    while let Some(Some(_)) = listed.next().now_or_never() {}
+    let round = |_, _| futures::future::ready(());
+    let reconcile = gated(
+        (Leading::always(), Arc::clone(&backlog)),
+        tenant::CONTROLLER,
+        round,
+    );
+    let some: Guarded<PostgreSQLTenant> = object(tenant());
+    reconcile(Arc::new(some), Arc::clone(&stage.context)).await;
+    assert!(listed.next().now_or_never().is_some());
 }

@@ -35,8 +35,8 @@ use crate::view::Guarded;
 /// Times that one reconcile reads an object anew because it changed under its hands.
 const MOST_RELOADS: usize = 5;
 
-/// Pauses from here on are kept by [`super::settled::Settled`] alone.
-const SCHEDULED_MAX: Duration = Duration::from_secs(60);
+/// Pauses from here on are kept by [`super::settled::Settled`] alone. It is short, so that every rest takes the same way.
+const SCHEDULED_MAX: Duration = Duration::from_secs(1);
 
 /// The controller's name in metrics and logs.
 pub const CONTROLLER: &str = "postgresqltenant";
