@@ -216,6 +216,37 @@ async fn h14_a_rule_without_bound_is_denied_in_time_and_others_are_answered_mean
 }
 
 #[tokio::test]
+async fn h14_where_requests_are_read_only_cheap_rules_of_a_version_that_was_judged_before_run() {
+    let squared = "self.list.all(a, self.list.all(b, a + b >= 0.0))";
+    let packages = Packages::of(&[("squares", ruled(squared))]);
+    let judged_on = Arc::clone(&packages.judged_on);
+    let world = packages.world();
+    let places = async |elements: usize, text: usize| {
+        let list: Vec<usize> = (0..elements).collect();
+        let settings = json!({"list": list, "text": "a".repeat(text)});
+        world.create("squares", &settings).await.assert_allowed();
+        let threads = std::mem::take(&mut *judged_on.lock().unwrap());
+        let here = std::thread::current().id();
+        threads
+            .into_iter()
+            .map(|thread| thread == here)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        places(3, 1).await,
+        [false],
+        "its rules are not compiled yet"
+    );
+    assert_eq!(places(3, 1).await, [true]);
+    assert_eq!(
+        places(80, 1).await,
+        [true, false],
+        "too dear, so once more apart"
+    );
+    assert_eq!(places(3, 20_000).await, [false], "too large");
+}
+
+#[tokio::test]
 async fn h25_schemas_that_cannot_be_used_deny_their_package_alone() {
     // 5,000 of them come no further than the parser of the file, or of the API server's answer.
     let nested = (0..50).fold(json!({}), |inner, _| json!({"allOf": [inner]}));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use domain::packages::names::VersionId;
@@ -31,6 +32,8 @@ pub struct Packages {
     pub enforce: bool,
     pub asked: Arc<AtomicUsize>,
     pub questions: Arc<Mutex<Vec<Question>>>,
+    /// The threads that asked for the catalogues, once for each time that a review was judged.
+    pub judged_on: Arc<Mutex<Vec<ThreadId>>>,
 }
 
 impl Packages {
@@ -90,6 +93,7 @@ impl ApplicationView for Packages {
     }
 
     fn catalogs(&self, _: &str) -> Arc<Catalogs> {
+        self.judged_on.lock().unwrap().push(thread::current().id());
         Arc::clone(&self.catalogs)
     }
 }
