@@ -9,31 +9,15 @@
     clippy::indexing_slicing
 )]
 
+#[path = "../tests/cases/print.rs"]
+mod print;
 #[path = "../tests/vectors-hooks/runner/mod.rs"]
 mod runner;
 
-use std::path::Path;
 use std::process::ExitCode;
 
+use runner::Case;
+
 fn main() -> ExitCode {
-    let Some(folder) = std::env::args().nth(1) else {
-        eprintln!("usage: hooks DIR");
-        return ExitCode::from(2);
-    };
-    let cases = match runner::read(Path::new(&folder)) {
-        Ok(cases) => cases,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::from(2);
-        }
-    };
-    let mut failed = 0;
-    for case in &cases {
-        if let Err(failure) = case.run() {
-            failed += 1;
-            println!("FAILED {}\n{failure}\n", case.title());
-        }
-    }
-    println!("{} passed, {failed} failed", cases.len() - failed);
-    ExitCode::from(u8::from(failed > 0))
+    print::run(runner::read, Case::title, Case::run)
 }

@@ -8,23 +8,11 @@
 )]
 
 mod runner;
+#[path = "../cases/trials.rs"]
+mod trials;
 
-use std::path::Path;
-
-use libtest_mimic::{Arguments, Failed, Trial};
+use runner::Case;
 
 fn main() {
-    let arguments = Arguments::from_args();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
-    let cases = runner::read(&folder).expect("the vectors of this folder are readable");
-    let trials = cases
-        .into_iter()
-        .map(|case| {
-            Trial::test(case.title(), move || {
-                case.run()
-                    .map_err(|failure| Failed::from(failure.to_string()))
-            })
-        })
-        .collect();
-    libtest_mimic::run(&arguments, trials).exit();
+    trials::run("vectors", runner::read, Case::title, Case::run);
 }

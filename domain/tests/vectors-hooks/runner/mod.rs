@@ -3,6 +3,8 @@
 //! A step says what it got; each key that a case expects is compared, at every depth, and an `error` is a part of the text got.
 
 mod config;
+#[path = "../../cases/files.rs"]
+mod files;
 mod outputs;
 mod running;
 
@@ -27,25 +29,8 @@ pub struct Case {
 
 /// All cases of a folder, by file and in order.
 pub fn read(folder: &Path) -> Result<Vec<Case>, String> {
-    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", folder.display());
-    let files = std::fs::read_dir(folder).map_err(|error| told(&error))?;
-    let mut paths = files
-        .map(|file| file.map(|file| file.path()))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| told(&error))?;
-    paths.retain(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "json")
-    });
-    paths.sort();
-    let mut cases = Vec::new();
-    for path in paths {
-        let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let text = std::fs::read_to_string(&path).map_err(|error| told(&error))?;
-        let read: Vec<Case> = serde_json::from_str(&text).map_err(|error| told(&error))?;
-        cases.extend(read);
-    }
-    Ok(cases)
+    let read = files::json::<Vec<Case>>(folder)?;
+    Ok(read.into_iter().flat_map(|(_, cases)| cases).collect())
 }
 
 impl Case {

@@ -4,6 +4,8 @@
 //! case, its context or its expectation, fails the case.
 
 mod changes;
+#[path = "../../cases/files.rs"]
+mod files;
 mod filling;
 mod packages;
 mod rules;
@@ -77,25 +79,13 @@ impl<E: std::error::Error> From<E> for Failure {
 pub type Got = BTreeMap<&'static str, Value>;
 
 /// All cases of a folder, by file and in order.
-pub fn read(folder: &Path) -> Result<Vec<Case>, Failure> {
-    let mut files: Vec<_> = std::fs::read_dir(folder)?.collect::<Result<_, _>>()?;
-    files.sort_by_key(std::fs::DirEntry::path);
+pub fn read(folder: &Path) -> Result<Vec<Case>, String> {
     let mut cases = Vec::new();
-    for path in files.iter().map(std::fs::DirEntry::path) {
-        if path.extension().is_none_or(|extension| extension != "json") {
-            continue;
-        }
-        let category = path
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let text = std::fs::read_to_string(&path)?;
-        let written: Vec<Value> = serde_json::from_str(&text)
-            .map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+    for (path, written) in files::json::<Vec<Value>>(folder)? {
+        let category = path.file_stem().unwrap_or_default().to_string_lossy();
         cases.extend(written.into_iter().enumerate().map(|(position, written)| {
             Case {
-                category: category.clone(),
+                category: category.clone().into_owned(),
                 name: written["name"]
                     .as_str()
                     .map_or_else(|| format!("case {position}"), ToOwned::to_owned),
