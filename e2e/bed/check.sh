@@ -41,7 +41,7 @@ licences() {
 every_file_is_a_module() {
   local strays
   strays=$(comm -23 <(git ls-files '*.rs' | sed "s#^#$PWD/#" | sort) \
-    <(cargo fmt --all -- --check --verbose | sed -n 's/^Formatting //p' | sort -u))
+    <(cargo fmt --all -- --check --verbose | sed -n 's/^Formatting //p' | xargs -d '\n' realpath | sort -u))
   if [ -n "$strays" ]; then
     echo "$strays"
     echo "no module names the files above"
