@@ -87,7 +87,7 @@ async fn a_round_that_begins_makes_room_for_the_next_object_of_a_list() {
     let stage = Stage::new(|asked| (201, asked.body.clone()));
     let backlog = Backlog::new();
     let (reader, mut writer) = reflector::store();
-    for position in 0..backlog::WAITING_MAX + 1 {
+    for position in 0..=backlog::WAITING_MAX {
         let mut tenant = tenant();
         tenant["metadata"]["name"] = json!(format!("t{position}"));
         writer.apply_watcher_event(&watcher::Event::Apply(object::<PostgreSQLTenant>(tenant)));
