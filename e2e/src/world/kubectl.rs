@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
+use serde_json::{Value, json};
 
 use super::command::{Output, output};
 
@@ -32,6 +33,18 @@ impl Kubectl {
     /// `kubectl apply` of one or more YAML documents.
     pub async fn apply(&self, manifest: &str) -> Result<Output> {
         self.run_with_input(&["apply", "-f", "-"], manifest).await
+    }
+
+    /// Merges `status` into that of an object, as only its controller should. `kind` is a name that kubectl knows.
+    pub async fn merge_status(
+        &self,
+        (kind, namespace, name): (&str, &str, &str),
+        status: &Value,
+    ) -> Result<Output> {
+        let patch = json!({ "status": status }).to_string();
+        let object = ["patch", kind, name, "-n", namespace];
+        let merged = ["--subresource", "status", "--type", "merge", "-p", &patch];
+        self.run(&[object.as_slice(), &merged].concat()).await
     }
 
     /// Runs it with something on standard input.

@@ -185,24 +185,10 @@ impl World {
         self.bed.kubectl().run(&arguments).await
     }
 
-    /// `kubectl patch --subresource status --type merge` of a Tenant, as no controller should be treated.
-    pub async fn patch_tenant_status(&self, name: &str, patch: &Value) -> Result<Output> {
-        let patch = patch.to_string();
-        let namespace = &self.namespace.name;
-        let arguments = [
-            "patch",
-            "pgtenant",
-            name,
-            "-n",
-            namespace,
-            "--subresource",
-            "status",
-            "--type",
-            "merge",
-            "-p",
-            &patch,
-        ];
-        self.bed.kubectl().run(&arguments).await
+    /// Merges into a Tenant's status, as no controller should be treated.
+    pub async fn merge_tenant_status(&self, name: &str, status: &Value) -> Result<Output> {
+        let object = ("pgtenant", self.namespace.name.as_str(), name);
+        self.bed.kubectl().merge_status(object, status).await
     }
 
     /// Tenants of the story's namespace.

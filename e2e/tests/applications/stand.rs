@@ -176,22 +176,7 @@ impl Stand {
 
     /// Writes into the story's Application's status.
     pub async fn record(&self, status: &Value) {
-        let patch = json!({ "status": status }).to_string();
-        let namespace = self.namespace.name.as_str();
-        let arguments = [
-            "patch",
-            "application",
-            NAME,
-            "-n",
-            namespace,
-            "--subresource",
-            "status",
-            "--type",
-            "merge",
-            "-p",
-            &patch,
-        ];
-        self.kubectl(&arguments).await;
+        self.merge_status(("application", NAME), status).await;
     }
 
     /// What the project was granted of `resource`; the webhook knows it once `probe` says so.
@@ -211,21 +196,15 @@ impl Stand {
             .iter()
             .map(|name| json!({ "name": name }))
             .collect();
-        let patch = json!({"status": {"default": default, "available": listed}}).to_string();
-        let arguments = [
-            "patch",
-            "availableclusterresource",
-            resource,
-            "-n",
-            namespace,
-            "--subresource",
-            "status",
-            "--type",
-            "merge",
-            "-p",
-            &patch,
-        ];
-        self.kubectl(&arguments).await;
+        let status = json!({"default": default, "available": listed});
+        self.merge_status(("availableclusterresource", resource), &status)
+            .await;
+    }
+
+    async fn merge_status(&self, (kind, name): (&str, &str), status: &Value) {
+        let object = (kind, self.namespace.name.as_str(), name);
+        let said = self.bed.kubectl().merge_status(object, status).await;
+        said.unwrap().success().unwrap();
     }
 
     /// Runs kubectl, which must succeed.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use e2e::bed::openbao::MOUNT;
 use e2e::world::tenancy::World;
-use serde_json::json;
+use serde_json::Value;
 use vaultrs::api::kv2::requests::SetSecretMetadataRequest;
 
 use super::outside::{Names, outside};
@@ -75,7 +75,7 @@ async fn t1_a_soft_deleted_version_is_reported_until_it_is_undeleted_with_the_sa
 
     // A wiped status does not make a new one either.
     world
-        .patch_tenant_status("app", &json!({"status": null}))
+        .merge_tenant_status("app", &Value::Null)
         .await
         .unwrap()
         .success()

@@ -128,7 +128,7 @@ pub async fn whole_look(world: &World, names: &Names) {
 /// Takes the whole status away, as no controller does.
 pub async fn wipe_status(world: &World, tenant: &str) {
     world
-        .patch_tenant_status(tenant, &json!({"status": null}))
+        .merge_tenant_status(tenant, &Value::Null)
         .await
         .unwrap()
         .success()

@@ -21,14 +21,14 @@ const PHASES: [&str; 10] = [
 
 /// Everything that a status can claim, all of it wrong, of a generation that does not exist yet.
 fn forged(phase: &str, ready: &str) -> Value {
-    json!({"status": {
+    json!({
         "phase": phase, "observedGeneration": 99, "database": "forged", "loginRole": "forged", "databaseOID": 1,
         "credential": {"secretRef": {"name": "forged"}, "openBaoURL": "http://forged.example/v1/secret/data/forged"},
         "conditions": [{
             "type": "Ready", "status": ready, "reason": if ready == "True" { "Ready" } else { "InvalidSpec" }, "message": "forged",
             "observedGeneration": 99, "lastTransitionTime": "2026-01-01T00:00:00Z",
         }],
-    }})
+    })
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn h30_a_forged_status_on_a_fresh_tenant_skips_no_effect_whatever_its_phas
             .await
             .unwrap();
         let output = world
-            .patch_tenant_status(tenant(index), &forged(phase, "True"))
+            .merge_tenant_status(tenant(index), &forged(phase, "True"))
             .await
             .unwrap();
         if *phase == "Invented" {
@@ -95,7 +95,7 @@ async fn h30_a_forged_status_on_a_ready_tenant_is_corrected_and_nothing_outside_
         for status in ["True", "False"] {
             let forged = forged(phase, status);
             world
-                .patch_tenant_status("app", &forged)
+                .merge_tenant_status("app", &forged)
                 .await
                 .unwrap()
                 .success()

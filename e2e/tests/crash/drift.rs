@@ -9,7 +9,7 @@ use e2e::bed::postgres::ADMIN;
 use e2e::world::tenancy::World;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use nix::sys::signal::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 use vaultrs::api::kv2::requests::SetSecretMetadataRequest;
 
 use super::traces::{EXTENSION, identifier};
@@ -96,7 +96,7 @@ impl Drift {
             Self::SyncFailing => fail_to_sync(world, tenant).await,
             Self::StatusWiped => {
                 world
-                    .patch_tenant_status(tenant, &json!({"status": null}))
+                    .merge_tenant_status(tenant, &Value::Null)
                     .await
                     .unwrap()
                     .success()

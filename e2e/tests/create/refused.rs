@@ -185,23 +185,21 @@ async fn m1_m2_recorded_names_and_extensions_are_frozen(kubectl: &Kubectl, names
         .unwrap()
         .success()
         .unwrap();
-    let patch = async |what: &[&str], patch: Value| {
+    let patch = async |patch: Value| {
         let patch = patch.to_string();
         let arguments = [
-            &[
-                "patch", "pgtenant", "app", "-n", name, "--type", "merge", "-p", &patch,
-            ],
-            what,
-        ]
-        .concat();
+            "patch", "pgtenant", "app", "-n", name, "--type", "merge", "-p", &patch,
+        ];
         kubectl.run(&arguments).await.unwrap()
     };
     let recorded = json!({
         "phase": "CredentialCreated", "database": "app", "loginRole": "app",
         "credential": {"secretRef": {"name": "main-app-postgresql"}},
     });
-    patch(&["--subresource", "status"], json!({"status": recorded}))
+    kubectl
+        .merge_status(("pgtenant", name, "app"), &recorded)
         .await
+        .unwrap()
         .success()
         .unwrap();
     let frozen = [
@@ -232,14 +230,11 @@ async fn m1_m2_recorded_names_and_extensions_are_frozen(kubectl: &Kubectl, names
         ),
     ];
     for (path, spec, says) in frozen {
-        let said = refused(&patch(&[], json!({"spec": spec})).await);
+        let said = refused(&patch(json!({"spec": spec})).await);
         assert!(said.contains(path) && said.contains(says), "{said}");
     }
     let spelled = json!({"database": "app", "loginRole": "app", "credential": {"secretName": "main-app-postgresql"}});
-    patch(&[], json!({"spec": spelled}))
-        .await
-        .success()
-        .unwrap();
+    patch(json!({"spec": spelled})).await.success().unwrap();
 }
 
 #[tokio::test]
