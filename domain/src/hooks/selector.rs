@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 
+use crate::settings::orphans::is_label_value;
+use crate::tenancy::names::is_subdomain;
+
 /// Why a selector is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
@@ -174,14 +177,8 @@ fn checked_key(key: &str) -> Result<&str, SelectorError> {
     let (prefix, name) = key
         .split_once('/')
         .map_or((None, key), |(prefix, name)| (Some(prefix), name));
-    let prefix_is_legal = prefix.is_none_or(|prefix| {
-        !prefix.is_empty()
-            && prefix.len() <= 253
-            && prefix.split('.').all(|part| {
-                is_word(part, |byte| byte == b'-') && !part.bytes().any(|b| b.is_ascii_uppercase())
-            })
-    });
-    if prefix_is_legal && name.len() <= 63 && is_word(name, is_inner) {
+    let prefix_is_legal = prefix.is_none_or(is_subdomain);
+    if prefix_is_legal && is_label_value(name) {
         Ok(key)
     } else {
         Err(SelectorError::Key {
@@ -191,7 +188,7 @@ fn checked_key(key: &str) -> Result<&str, SelectorError> {
 }
 
 fn checked_value(key: &str, value: &str) -> Result<(), SelectorError> {
-    if value.is_empty() || (value.len() <= 63 && is_word(value, is_inner)) {
+    if value.is_empty() || is_label_value(value) {
         Ok(())
     } else {
         Err(SelectorError::Value {
@@ -199,21 +196,6 @@ fn checked_value(key: &str, value: &str) -> Result<(), SelectorError> {
             value: value.to_owned(),
         })
     }
-}
-
-fn is_inner(byte: u8) -> bool {
-    matches!(byte, b'-' | b'_' | b'.')
-}
-
-/// Letters and digits at both ends, `inner` also between them.
-fn is_word(text: &str, inner: impl Fn(u8) -> bool) -> bool {
-    let bytes = text.as_bytes();
-    let is_edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    is_edge(bytes.first())
-        && is_edge(bytes.last())
-        && bytes
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || inner(*byte))
 }
 
 #[cfg(test)]
