@@ -132,7 +132,7 @@ pub(crate) fn judge(
     // What cannot be read is told by the review itself, whatever the facts.
     let id = Application::read(&new)
         .ok()
-        .map(|named| version_of(&named, &applications.default_repository));
+        .map(|named| named.version_id(&applications.default_repository));
     let outcome = with_facts(applications, &asked.namespace, id.as_ref(), request, place)?;
     let name = wanted.metadata.name;
     let said = match (outcome, id) {
@@ -152,19 +152,6 @@ pub(crate) fn judge(
         (Outcome::Done(judgement), _) => Said::Done(judgement),
     };
     Ok((name, said))
-}
-
-fn version_of(named: &Application<'_>, default_repository: &str) -> VersionId {
-    let repository = if named.repository.is_empty() {
-        default_repository
-    } else {
-        named.repository
-    };
-    VersionId {
-        repository: repository.to_owned(),
-        package: named.package.to_owned(),
-        version: named.version.to_owned(),
-    }
 }
 
 /// The domain's review with what the caches hold.

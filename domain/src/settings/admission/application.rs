@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use crate::packages::names::VersionId;
 use crate::settings::switch::ACKNOWLEDGEMENT;
 use crate::violation::{Kind, Violation};
 
@@ -65,6 +66,21 @@ impl<'a> Applied<'a> {
 const NOTHING: &Value = &Value::Null;
 
 impl<'a> Application<'a> {
+    /// The version that is asked for; one without a repository means the default one.
+    #[must_use]
+    pub fn version_id(&self, default_repository: &str) -> VersionId {
+        let repository = if self.repository.is_empty() {
+            default_repository
+        } else {
+            self.repository
+        };
+        VersionId {
+            repository: repository.to_owned(),
+            package: self.package.to_owned(),
+            version: self.version.to_owned(),
+        }
+    }
+
     /// Reads an object.
     ///
     /// # Errors

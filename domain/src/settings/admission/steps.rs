@@ -230,12 +230,8 @@ impl<'a> Review<'a> {
 
     /// Step 6.
     fn version(&self) -> Result<VersionFacts<'a>, Violation> {
-        let repository = if self.new.repository.is_empty() {
-            self.facts.default_repository
-        } else {
-            self.new.repository
-        };
-        let name = format!("{repository}-{}-{}", self.new.package, self.new.version);
+        let id = self.new.version_id(self.facts.default_repository);
+        let name = id.object_name();
         let problem = match self.facts.version {
             None => "does not exist: choose a version that is published",
             Some(version) if version.draft => {
