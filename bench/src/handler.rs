@@ -4,7 +4,6 @@
 //! 200 versions of 50 rules take to compile, and settings of 100 kB.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -133,7 +132,6 @@ fn router(schema: &Value) -> Result<Router> {
         draft: false,
         schemas: Ok(Arc::new(compile(schema)?)),
         requirements: Verdict::allowed(),
-        compiled: AtomicBool::new(false),
     };
     Ok(webhook::router(webhook::Admission {
         cluster: Arc::new(Nothing),

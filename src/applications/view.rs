@@ -5,7 +5,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crds::applications::grants::AvailableClusterResource;
 use crds::applications::observed::ObservedVersion;
@@ -120,7 +119,6 @@ impl ReadVersion {
             draft: self.draft,
             schemas: self.schemas.clone(),
             requirements: judge(&self.requirements, platform),
-            compiled: AtomicBool::new(false),
         })
     }
 }

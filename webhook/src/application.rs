@@ -4,7 +4,6 @@
 //! texts are the domain's (`domain::settings::admission`).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::packages::names::VersionId;
 use domain::settings::admission::{Answer as Judgement, VersionFacts};
@@ -12,6 +11,7 @@ use domain::settings::admission::{Application, Bundle, Facts, Outcome, Request, 
 use domain::settings::grants::Catalogs;
 use domain::settings::limits::Limits;
 use domain::settings::package::PackageSchemas;
+use domain::settings::rules::set::Rules;
 use domain::settings::switch::ACKNOWLEDGEMENT;
 use domain::violation::{Verdict, Violation};
 use serde::Deserialize;
@@ -69,8 +69,6 @@ pub struct KnownVersion {
     pub schemas: Result<Arc<PackageSchemas>, String>,
     /// What its requirements say of this cluster (S23).
     pub requirements: Verdict,
-    /// Set once every rule was compiled, by the first review that asked for the version.
-    pub compiled: AtomicBool,
 }
 
 /// How far an Application was judged.
@@ -187,27 +185,16 @@ fn with_facts(
 /// Where requests are taken in, only rules that are compiled already run, and only as many as take less time than the way to
 /// another thread and back.
 fn limits_at(place: Place, version: Option<&KnownVersion>) -> Result<Limits, Unjudged> {
-    let Some(version) = version else {
-        return Ok(Limits::DEFAULT);
-    };
-    match place {
-        Place::AtOnce if version.compiled.load(Ordering::Acquire) => Ok(Limits {
+    let schemas = version.and_then(|version| version.schemas.as_ref().ok());
+    let rules = schemas.and_then(|schemas| Some(&schemas.settings.as_ref()?.rules));
+    match (place, rules) {
+        (Place::AtOnce, Some(rules)) if !rules.are_compiled() => Err(Unjudged::TooDear),
+        (Place::AtOnce, _) => Ok(Limits {
             rule_units: AT_ONCE_UNITS,
             ..Limits::DEFAULT
         }),
-        Place::AtOnce => Err(Unjudged::TooDear),
-        Place::Apart => {
-            let settings = version
-                .schemas
-                .as_ref()
-                .ok()
-                .and_then(|schemas| schemas.settings.as_ref());
-            if let Some(settings) = settings
-                && !version.compiled.load(Ordering::Acquire)
-            {
-                settings.rules.compile();
-            }
-            version.compiled.store(true, Ordering::Release);
+        (Place::Apart, rules) => {
+            rules.into_iter().for_each(Rules::compile);
             Ok(Limits::DEFAULT)
         }
     }

@@ -1,7 +1,7 @@
 //! Packages that are only memory: schemas by name, grants, and checks that answer what the settings say.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -49,7 +49,6 @@ impl Packages {
                 .map(Arc::new)
                 .map_err(|error| error.to_string()),
                 requirements: Verdict::allowed(),
-                compiled: AtomicBool::new(false),
             })
         };
         Self {

@@ -98,6 +98,11 @@ impl Rule {
         compiled.as_ref().map_err(Clone::clone)
     }
 
+    /// Whether the rule was needed already.
+    pub(super) fn is_compiled(&self) -> bool {
+        self.0.compiled.get().is_some()
+    }
+
     /// Whether the rule is one, and can work on values of these kinds.
     ///
     /// # Errors

@@ -80,10 +80,20 @@ impl Rules {
 
     /// Compiles those that were not needed yet, so that no later request pays for it.
     pub fn compile(&self) {
-        for rule in self.by_node.values().flatten().flat_map(|rules| &**rules) {
+        for rule in self.all() {
             // What is wrong with a rule is reported where it is reached.
             let _compiled = rule.expression();
         }
+    }
+
+    /// True if every rule was compiled.
+    #[must_use]
+    pub fn are_compiled(&self) -> bool {
+        self.all().all(Rule::is_compiled)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Rule> {
+        self.by_node.values().flatten().flat_map(|rules| &**rules)
     }
 
     /// True if the node, or a node below it, has rules.
