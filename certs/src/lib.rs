@@ -23,7 +23,7 @@ use rustls::crypto::CryptoProvider;
 
 pub use issue::IssueError;
 pub use pair::{LoadError, PairFiles};
-pub use pem::PemError;
+pub use pem::{PemError, authorities};
 pub use postgres::{ConfigError, TlsMode, client_config};
 pub use problem::{TlsProblem, explain};
 pub use roots::{Roots, RootsError};

@@ -72,8 +72,12 @@ pub(crate) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, P
     }
 }
 
-/// All certificates of a file of authorities, which may hold no private key.
-pub(crate) fn authorities(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, PemError> {
+/// All certificates of a text of authorities, which may hold no private key.
+///
+/// # Errors
+///
+/// [`PemError`] if it holds none, a damaged section or a private key.
+pub fn authorities(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, PemError> {
     if items(pem)?.into_iter().any(|item| key(item).is_some()) {
         return Err(PemError::UnexpectedPrivateKey);
     }

@@ -1,4 +1,4 @@
-//! The outside: the only rooms that name SQL, OpenBao paths and Kubernetes verbs.
+//! The outside: the only rooms that name SQL, OpenBao paths, Kubernetes verbs and registries.
 //!
 //! Each adapter turns answers into the domain's facts and failures, with its own deadlines. None of them decides what is done.
 
@@ -7,4 +7,5 @@ pub mod kubernetes;
 pub mod openbao;
 pub mod postgres;
 pub mod projection;
+pub mod registry;
 pub mod serving;
