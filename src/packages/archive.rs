@@ -1,62 +1,153 @@
 //! A package as an archive: `tar`, plain or in gzip. Nothing is unpacked to a disk, so a path can lead nowhere; bombs end at a
 //! bound.
 
-use std::error::Error;
 use std::io::{self, BufRead as _, BufReader, Read};
+use std::rc::Rc;
 
 use domain::packages::files::{Files, Scope};
 use flate2::bufread::MultiGzDecoder;
 use tar::{Archive, EntryType};
 
+use super::guard::{Bound, Budget, Counted, Guarded, bound_of};
 use super::{ARCHIVE_MAX, ENTRIES_MAX, ReadError, add, bounded};
 
 /// The first bytes of gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// What precedes the name of a file that a layer takes away.
+const WHITEOUT: &str = ".wh.";
+/// The name that empties its folder of what lower layers hold, after [`WHITEOUT`].
+const OPAQUE: &str = ".wh..opq";
 
+/// The recognised files of an archive.
 pub(super) fn read(source: impl Read, scope: Scope) -> Result<Files, ReadError> {
-    let mut source = BufReader::new(source);
-    let start = source.fill_buf().map_err(ReadError::Archive)?;
-    if start.starts_with(&GZIP) {
-        unpacked(MultiGzDecoder::new(source), scope)
-    } else {
-        unpacked(source, scope)
-    }
+    let budget = Budget::new(ARCHIVE_MAX, ENTRIES_MAX);
+    let mut files = Files::default();
+    for_each(source, &budget, damaged, |item| {
+        recognised(&mut files, scope, item)
+    })?;
+    Ok(files)
 }
 
-fn unpacked(source: impl Read, scope: Scope) -> Result<Files, ReadError> {
+/// The recognised files of layers, one upon the other: a later one replaces and takes away what an earlier one has.
+pub(super) fn read_layers<R: Read>(
+    layers: impl IntoIterator<Item = R>,
+    scope: Scope,
+) -> Result<Files, ReadError> {
+    let budget = Budget::new(ARCHIVE_MAX, ENTRIES_MAX);
     let mut files = Files::default();
-    let mut archive = Archive::new(Bounded {
-        source,
-        left: ARCHIVE_MAX,
-    });
-    for (position, entry) in archive.entries().map_err(damaged)?.enumerate() {
-        if position >= ENTRIES_MAX {
-            return Err(ReadError::TooManyEntries);
-        }
-        let entry = entry.map_err(damaged)?;
-        let path = entry.path_bytes();
-        let Some(path) = std::str::from_utf8(&path).ok().map(within) else {
-            continue;
-        };
-        if !scope.wants(path) {
-            continue;
-        }
-        let path = path.to_owned();
-        match entry.header().entry_type() {
-            EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
-                let bytes = bounded(&path, entry).map_err(|error| match error {
-                    ReadError::File { source, .. } => damaged(source),
-                    other => other,
-                })?;
-                add(&mut files, &path, bytes)?;
+    for layer in layers {
+        let mut own = Files::default();
+        for_each(layer, &budget, damaged, |item| {
+            match Whiteout::of(item.path) {
+                Some(Whiteout::One(path) | Whiteout::Below(path)) => files.remove(&path),
+                None => recognised(&mut own, scope, item)?,
             }
-            // The linter ignores folders, whatever they are called.
-            EntryType::Directory
-                if scope == Scope::Verification && !Scope::Publication.wants(&path) => {}
-            _ => return Err(ReadError::NotAFile { path }),
+            Ok(())
+        })?;
+        for (path, bytes) in own.iter() {
+            add(&mut files, path, bytes.to_vec())?;
         }
     }
     Ok(files)
+}
+
+/// What a layer takes away of lower ones.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Whiteout {
+    /// This file or folder.
+    One(String),
+    /// All that is in this folder; of the root if it is empty.
+    Below(String),
+}
+
+impl Whiteout {
+    /// Of the path of its marker; `None` if the path is none.
+    pub(super) fn of(path: &str) -> Option<Self> {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let hidden = name.strip_prefix(WHITEOUT)?;
+        Some(match (folder, hidden) {
+            (_, OPAQUE) => Self::Below(folder.to_owned()),
+            ("", _) => Self::One(hidden.to_owned()),
+            (_, _) => Self::One(format!("{folder}/{hidden}")),
+        })
+    }
+}
+
+/// One thing that stands in an archive.
+pub(super) struct Item<'i> {
+    /// Without `./` before and `/` behind; judged no further.
+    pub(super) path: &'i str,
+    pub(super) kind: EntryType,
+    pub(super) mode: u32,
+    /// Where a link leads.
+    pub(super) link: Option<Vec<u8>>,
+    pub(super) content: &'i mut dyn Read,
+}
+
+/// What stands in an archive, within a budget: `tar`, or `tar` in gzip. A path that is no text is skipped.
+pub(super) fn for_each<E>(
+    source: impl Read,
+    budget: &Rc<Budget>,
+    damaged: impl Fn(io::Error) -> E,
+    mut each: impl FnMut(Item<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut source = Counted {
+        source: BufReader::new(source),
+        budget: Rc::clone(budget),
+    };
+    let is_zipped = source.fill_buf().map_err(&damaged)?.starts_with(&GZIP);
+    let source: Box<dyn Read + '_> = if is_zipped {
+        Box::new(MultiGzDecoder::new(source))
+    } else {
+        Box::new(source)
+    };
+    budget.open(0);
+    let mut archive = Archive::new(Guarded {
+        source,
+        budget: Rc::clone(budget),
+    });
+    for entry in archive.entries().map_err(&damaged)? {
+        let mut entry = entry.map_err(&damaged)?;
+        if !budget.take_entry() {
+            return Err(damaged(io::Error::other(Bound::Entries)));
+        }
+        budget.open(entry.size());
+        let path = entry.path_bytes().into_owned();
+        let Ok(path) = std::str::from_utf8(&path) else {
+            continue;
+        };
+        each(Item {
+            path: within(path),
+            kind: entry.header().entry_type(),
+            mode: entry.header().mode().map_err(&damaged)?,
+            link: entry.link_name_bytes().map(std::borrow::Cow::into_owned),
+            content: &mut entry,
+        })?;
+    }
+    Ok(())
+}
+
+fn recognised(files: &mut Files, scope: Scope, item: Item<'_>) -> Result<(), ReadError> {
+    let path = item.path;
+    if !scope.wants(path) {
+        return Ok(());
+    }
+    match item.kind {
+        EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
+            let bytes = bounded(path, item.content).map_err(|error| match error {
+                ReadError::File { source, .. } => damaged(source),
+                other => other,
+            })?;
+            add(files, path, bytes)
+        }
+        // The linter ignores folders, whatever they are called.
+        EntryType::Directory if scope == Scope::Verification && !Scope::Publication.wants(path) => {
+            Ok(())
+        }
+        _ => Err(ReadError::NotAFile {
+            path: path.to_owned(),
+        }),
+    }
 }
 
 /// `./openapi/x` and `openapi/x` are one path; one with `..` is never a recognised one.
@@ -69,44 +160,11 @@ fn within(path: &str) -> &str {
 }
 
 fn damaged(error: io::Error) -> ReadError {
-    if is_too_large(&error) {
-        ReadError::ArchiveTooLarge
-    } else {
-        ReadError::Archive(error)
-    }
-}
-
-/// The library puts its own errors around what the source said.
-fn is_too_large(error: &(dyn Error + 'static)) -> bool {
-    let within = error
-        .downcast_ref::<io::Error>()
-        .and_then(io::Error::get_ref);
-    match within {
-        _ if error.is::<TooLarge>() => true,
-        Some(inner) => is_too_large(inner),
-        None => error.source().is_some_and(is_too_large),
-    }
-}
-
-/// The archive goes on beyond [`ARCHIVE_MAX`].
-#[derive(Debug, thiserror::Error)]
-#[error("too large")]
-struct TooLarge;
-
-/// A source that fails beyond its bound instead of ending, which would look like a short archive.
-struct Bounded<R> {
-    source: R,
-    left: u64,
-}
-
-impl<R: Read> Read for Bounded<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.source.read(buffer)?;
-        self.left = self
-            .left
-            .checked_sub(read as u64)
-            .ok_or_else(|| io::Error::other(TooLarge))?;
-        Ok(read)
+    match bound_of(&error) {
+        Some(Bound::Size | Bound::Header) => ReadError::ArchiveTooLarge,
+        Some(Bound::Ratio) => ReadError::ArchiveTooTight,
+        Some(Bound::Entries) => ReadError::TooManyEntries,
+        None => ReadError::Archive(error),
     }
 }
 
@@ -221,8 +279,56 @@ mod tests {
         io::copy(&mut io::repeat(0).take(length), &mut bomb).unwrap();
         assert_eq!(
             refused(&bomb.finish().unwrap()),
+            "the archive is packed more than 100 to 1: it is taken for a bomb"
+        );
+        let large = header.as_bytes().chain(io::repeat(b'x').take(length));
+        assert_eq!(
+            read(large, Scope::Publication).unwrap_err().to_string(),
             "the archive has more than 256 MiB unpacked"
         );
+    }
+
+    #[test]
+    fn a_name_that_is_kept_in_memory_is_not_longer_than_what_may_stand_between_two_files() {
+        let mut long_name = header(EntryType::GNULongName, 2 << 20);
+        long_name.set_path("././@LongLink").unwrap();
+        long_name.set_cksum();
+        let name = long_name.as_bytes().chain(io::repeat(b'x').take(2 << 20));
+        let error = read(name, Scope::Publication).unwrap_err();
+        assert!(matches!(error, ReadError::ArchiveTooLarge), "{error}");
+    }
+
+    #[test]
+    fn a_later_layer_replaces_and_takes_away_what_an_earlier_one_has() {
+        let lower = archive(&[
+            ("package.yaml", b"lower"),
+            ("openapi/settings.yaml", b"lower"),
+            ("openapi/values.yaml", b"lower"),
+        ]);
+        let layers = |upper: &[(&str, &[u8])]| {
+            let upper = zipped(&archive(upper));
+            let files = read_layers([&lower[..], &upper[..]], Scope::Publication).unwrap();
+            let shown = files.iter();
+            shown
+                .map(|(path, bytes)| format!("{path}={}", String::from_utf8_lossy(bytes)))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(
+            layers(&[
+                ("openapi/.wh.settings.yaml", b""),
+                ("package.yaml", b"upper")
+            ]),
+            "openapi/values.yaml=lower package.yaml=upper"
+        );
+        assert_eq!(
+            layers(&[
+                ("openapi/settings.yaml", b"upper"),
+                ("openapi/.wh..wh..opq", b"")
+            ]),
+            "openapi/settings.yaml=upper package.yaml=lower"
+        );
+        assert_eq!(layers(&[(".wh.openapi", b"")]), "package.yaml=lower");
     }
 
     #[test]

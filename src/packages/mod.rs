@@ -4,14 +4,21 @@
 //! has a bound. Which files are recognised, and what they mean, is the domain's.
 
 mod archive;
+pub mod bundles;
 mod directory;
+mod guard;
+pub mod image;
+pub mod pack;
 pub mod repository;
+mod unpack;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use domain::packages::files::{FILE_MAX, Files, Scope};
+
+pub use guard::RATIO_MAX;
 
 /// The most recognised files of a package.
 pub const FILES_MAX: usize = 1_000;
@@ -67,6 +74,18 @@ pub enum ReadError {
     /// Over [`ARCHIVE_MAX`].
     #[error("the archive has more than {} MiB unpacked", ARCHIVE_MAX >> 20)]
     ArchiveTooLarge,
+    /// A name in it is no text.
+    #[error("{path} holds a file whose name is not UTF-8")]
+    Name {
+        /// The folder.
+        path: String,
+    },
+    /// More than a bundle may have.
+    #[error("has more than a package may have ({} MiB)", bundles::UNPACKED_MAX >> 20)]
+    PackageTooLarge,
+    /// Over [`RATIO_MAX`].
+    #[error("the archive is packed more than {RATIO_MAX} to 1: it is taken for a bomb")]
+    ArchiveTooTight,
     /// It is no archive, or it is damaged.
     #[error("the archive is damaged: {0}")]
     Archive(#[source] io::Error),
@@ -86,6 +105,17 @@ pub fn read(path: &Path, scope: Scope) -> Result<Files, ReadError> {
         return Err(ReadError::NoPackage);
     }
     archive::read(File::open(path).map_err(ReadError::Root)?, scope)
+}
+
+/// Reads the recognised files of an image's layers, from the lowest to the highest; none is no error.
+///
+/// # Errors
+/// What could not be read safely, with the file's name.
+pub fn read_layers<R: Read>(
+    layers: impl IntoIterator<Item = R>,
+    scope: Scope,
+) -> Result<Files, ReadError> {
+    archive::read_layers(layers, scope)
 }
 
 /// The name of an archive without its ending; `None` if it is no archive's.

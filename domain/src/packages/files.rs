@@ -84,6 +84,16 @@ impl Files {
         self.0.insert(path.into(), bytes);
     }
 
+    /// Takes away the file of this path and all below it; every file if the path is empty.
+    pub fn remove(&mut self, path: &str) {
+        self.0.retain(|known, _| {
+            let below = known.strip_prefix(path);
+            let gone = path.is_empty()
+                || below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            !gone
+        });
+    }
+
     /// True if there is no recognised file.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -174,6 +184,20 @@ mod tests {
         files.insert("openapi/settings.yaml", Vec::new());
         assert_eq!(files.settings_file(), Some("openapi/settings.yaml"));
         assert_eq!(files.text("openapi/settings.yaml"), Ok(Some("")));
+    }
+
+    #[test]
+    fn a_path_is_taken_away_with_all_below_it_and_nothing_beside_it() {
+        let mut files = Files::default();
+        for path in ["a", "a/b", "a/b/c", "ab"] {
+            files.insert(path, Vec::new());
+        }
+        files.remove("a/b");
+        let left = |files: &Files| files.iter().map(|(path, _)| path.to_owned()).collect();
+        let paths: Vec<String> = left(&files);
+        assert_eq!(paths, ["a", "ab"]);
+        files.remove("");
+        assert!(files.is_empty());
     }
 
     #[test]

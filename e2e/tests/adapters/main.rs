@@ -10,3 +10,4 @@
 mod openbao;
 mod postgres;
 mod projection;
+mod registry;

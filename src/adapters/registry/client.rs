@@ -80,18 +80,15 @@ impl Registry {
         self.within(&ask, self.all_tags(&image, &ask)).await
     }
 
-    /// The digest of an image for our platform, by which it can be asked for afterwards; `None` if there is none of that tag.
+    /// The digest of an image for our platform, by which it can be asked for afterwards. `reference` is a tag or a digest.
     ///
     /// # Errors
-    /// What the registry answers.
-    pub async fn digest(&self, path: &str, tag: &str) -> Result<Option<String>, RegistryError> {
-        let image = self.access.image(path, tag)?;
+    /// [`Kind::Absent`](super::Kind::Absent) if there is none, and what the registry answers otherwise.
+    pub async fn digest(&self, path: &str, reference: &str) -> Result<String, RegistryError> {
+        let image = self.access.image(path, reference)?;
         let ask = self.ask(format!("looking for {image}"));
-        match self.within(&ask, self.manifest(&image, &ask)).await {
-            Ok((_, digest)) => Ok(Some(digest)),
-            Err(error) if error.kind == Kind::Absent => Ok(None),
-            Err(error) => Err(error),
-        }
+        let found = self.within(&ask, self.manifest(&image, &ask)).await?;
+        Ok(found.1)
     }
 
     /// A small image, in memory: at most [`METADATA_MAX`]. `reference` is a tag or a digest.

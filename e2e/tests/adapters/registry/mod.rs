@@ -1,0 +1,5 @@
+//! The registry adapter against a real registry.
+
+mod reading;
+mod refusals;
+mod world;
