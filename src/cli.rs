@@ -4,6 +4,7 @@
 
 mod applications;
 mod check;
+mod helm;
 mod hook_exec;
 mod openbao;
 mod package;
@@ -17,9 +18,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use self::applications::{ApplicationOptions, CrdsOptions};
 pub use self::check::CheckOptions;
+pub use self::helm::{HelmExecOptions, HelmPostRenderOptions};
 pub use self::hook_exec::HookExecOptions;
 pub use self::openbao::{OpenBaoAuth, OpenBaoOptions};
-pub use self::package::{PackageCommand, PackageSourceOptions, RenderOptions, VerifyOptions};
+pub use self::package::{
+    PackageCommand, PackageSourceOptions, PushOptions, RenderOptions, VerifyOptions,
+};
 pub use self::registry::{
     AdoptOptions, InstanceOptions, ListOptions, RegistryCommand, ReleaseOptions,
 };
@@ -54,6 +58,12 @@ pub enum Command {
     /// Runs one process of a package's hook, confined. `tenantry run` starts it; it is of no use to people.
     #[command(hide = true)]
     HookExec(Box<HookExecOptions>),
+    /// Becomes helm, and ends with the process that started it. `tenantry run` starts it; it is of no use to people.
+    #[command(hide = true)]
+    HelmExec(HelmExecOptions),
+    /// Labels and checks what helm renders. helm starts it; it is of no use to people.
+    #[command(hide = true)]
+    HelmPostRender(HelmPostRenderOptions),
 }
 
 /// How results are printed.

@@ -11,19 +11,37 @@ use crate::metrics::Metrics;
 
 /// No single effect may take longer; adapters have shorter deadlines of their own, this one is the last resort.
 const DEADLINE: Duration = Duration::from_secs(90);
+/// The same for helm, which runs the hooks of charts.
+pub const HELM_DEADLINE: Duration = Duration::from_secs(360);
 
 /// Performs one effect under its id.
 ///
 /// # Errors
 /// The adapter's failure, or [`Class::Unavailable`] when the deadline passed.
-pub async fn perform<T>(
+pub fn perform<'m, T, F>(
+    metrics: &'m Metrics,
+    id: &'static str,
+    effect: F,
+) -> impl Future<Output = Result<T, Failure>> + use<'m, T, F>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    perform_within(metrics, id, DEADLINE, effect)
+}
+
+/// The same with another last resort.
+///
+/// # Errors
+/// As [`perform`].
+pub async fn perform_within<T>(
     metrics: &Metrics,
     id: &'static str,
+    deadline: Duration,
     effect: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     failpoint(id, "before").await;
     let started = Instant::now();
-    let result = tokio::time::timeout(DEADLINE, effect)
+    let result = tokio::time::timeout(deadline, effect)
         .await
         .unwrap_or_else(|_| {
             Err(Failure::new(

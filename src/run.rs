@@ -3,10 +3,12 @@
 //! Order of a stop: not ready → no new rounds, those under way end → the lease is given back → requests are taken until the delay is
 //! over, and end → exit. It decides nothing else.
 
+mod applications;
 mod replica;
 mod server;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,31 +17,27 @@ use crds::{PostgreSQLInstance, PostgreSQLTenant};
 use domain::tenancy::endpoint::AddressPolicy;
 use domain::tenancy::failure::Failure;
 use domain::tenancy::tenant::SecretLayout;
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use kube::client::ClientBuilder;
 use kube::runtime::reflector;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::applications::{ApplicationParts, served};
 use self::replica::{Upkeep, election, serving, serving_files};
 use crate::adapters::kubernetes::events::Events;
 use crate::adapters::kubernetes::lease::ClusterLease;
-use crate::adapters::kubernetes::packages::Packages;
 use crate::adapters::kubernetes::{Cluster, DEADLINE};
 use crate::adapters::openbao::{Auth, OpenBao, OpenBaoConfigError, OpenBaoSettings};
 use crate::adapters::postgres::{Postgres, PostgresSettings};
 use crate::adapters::projection::{Projections, Store, StoreKind};
 use crate::applications::platform::{self, PlatformError};
 use crate::applications::view::PackagesView;
-use crate::applications::{self, Follow};
 use crate::cli::{self, OpenBaoAuth, OpenBaoOptions, RunOptions};
 use crate::controllers::backoff::Backoff;
 use crate::controllers::context::{Context, Deployment};
 use crate::controllers::credentials::Credentials;
 use crate::controllers::phases::Phases;
-use crate::controllers::publication::{self, Publication};
 use crate::controllers::settled::Settled;
 use crate::controllers::{instance, tenant};
 use crate::heartbeat::Heartbeat;
@@ -47,6 +45,7 @@ use crate::leader::{Elector, Leading, Lost};
 use crate::loops::{INSTANCES_AT_ONCE, Loop, departures};
 use crate::metrics::Metrics;
 use crate::metrics::requests::CountRequests;
+use crate::packages::bundles::BundleError;
 use crate::serving::BeginError;
 use crate::view::{Guarded, View};
 
@@ -110,6 +109,15 @@ pub enum RunError {
     /// The administrator's file about the cluster is wrong.
     #[error("--platform-file: {0}")]
     Platform(#[from] PlatformError),
+    /// The file of `.Platform` is wrong.
+    #[error("--platform-values-file: {0}")]
+    PlatformValues(#[source] PlatformError),
+    /// The folder of bundles cannot be used.
+    #[error("--bundle-dir {}: cannot be used", .0.display())]
+    BundleDir(PathBuf, #[source] BundleError),
+    /// The path of this program is needed to start it again.
+    #[error("the path of this program is unknown")]
+    OwnProgram(#[source] std::io::Error),
     /// A part that must run as long as the process ended by itself.
     #[error("{0} ended by itself")]
     Ended(&'static str),
@@ -228,16 +236,17 @@ struct Parts {
     tenant_reader: reflector::Store<Guarded<PostgreSQLTenant>>,
     instance_reader: reflector::Store<Guarded<PostgreSQLInstance>>,
     to_check: mpsc::UnboundedReceiver<String>,
-    publication: Option<Publication>,
     applications: Option<webhook::Applications>,
     packages: Option<Arc<PackagesView>>,
-    follow: Option<Follow>,
+    loops_of_applications: ApplicationParts,
 }
 
 impl Parts {
     async fn build(options: &RunOptions) -> Result<Self, RunError> {
         let files = serving_files(options)?;
         let stated = platform::stated(options.applications.platform_file.as_deref())?;
+        let seen = platform::seen(options.applications.platform_values_file.as_deref())
+            .map_err(RunError::PlatformValues)?;
         let ca_file = options.postgres.postgres_ca_file.as_deref();
         let trust = Arc::new(certs::Trust::load(ca_file)?);
         let openbao = OpenBao::new(openbao_settings(&options.openbao))?;
@@ -249,7 +258,7 @@ impl Parts {
             .unwrap_or_else(|| config.default_namespace.clone());
         let metrics = Arc::new(Metrics::new());
         let counted = CountRequests::new(Arc::clone(&metrics), &config.cluster_url);
-        let client = ClientBuilder::try_from(config)
+        let client = ClientBuilder::try_from(config.clone())
             .map_err(RunError::Client)?
             .with_layer(&counted)
             .build();
@@ -267,15 +276,9 @@ impl Parts {
         let (instance_reader, instances) = reflector::store();
         let settled = Arc::new(Settled::default());
         let stop = CancellationToken::new();
-        let publication = publication(options, &client, &metrics, &stop);
-        let follow = options.applications.applications.then(|| Follow {
-            client: client.clone(),
-            metrics: Arc::clone(&metrics),
-            view: Arc::new(PackagesView::default()),
-            stated,
-            stop: stop.clone(),
-        });
-        let packages = follow.as_ref().map(|follow| Arc::clone(&follow.view));
+        let application_parts =
+            ApplicationParts::build(options, (stated, seen), (&client, config), &metrics, &stop)?;
+        let packages = application_parts.view();
         let (instances_to_check, to_check) = mpsc::unbounded_channel();
         let context = Arc::new(Context {
             events: Events::new(client.clone()),
@@ -307,10 +310,9 @@ impl Parts {
             tenant_reader,
             instance_reader,
             to_check,
-            publication,
             applications: packages.clone().map(|view| served(options, view)),
             packages,
-            follow,
+            loops_of_applications: application_parts,
         })
     }
 
@@ -327,17 +329,7 @@ impl Parts {
         let (tell_vanishing, vanished) = mpsc::unbounded_channel();
         let (tell_change, changed) = mpsc::unbounded_channel();
         let departures = departures(Arc::clone(&self.context), departed, self.leading.clone());
-        if self.publication.is_some() {
-            metrics.workers(publication::CONTROLLER, 1);
-        }
-        let published: BoxFuture<'static, ()> = match self.publication {
-            Some(publication) => publication::follow(publication, self.leading.clone()).boxed(),
-            None => futures::future::ready(()).boxed(),
-        };
-        let followed: BoxFuture<'static, ()> = match self.follow {
-            Some(follow) => follow.run().boxed(),
-            None => futures::future::ready(()).boxed(),
-        };
+        let applications = self.loops_of_applications.run(metrics, &self.leading);
         let heartbeat = self.heartbeat;
         let (context, settled) = (self.context, self.settled);
         let instances = Loop {
@@ -365,40 +357,12 @@ impl Parts {
         );
         async move {
             tokio::select! {
-                _ended = futures::future::join4(instances, tenants, published, followed) => {}
+                _ended = futures::future::join3(instances, tenants, applications) => {}
                 () = departures => {}
                 () = heartbeat.beat() => {}
             }
         }
     }
-}
-
-/// What the webhook judges Applications by.
-fn served(options: &RunOptions, view: Arc<PackagesView>) -> webhook::Applications {
-    let options = &options.applications;
-    webhook::Applications {
-        view,
-        checks: applications::checks(),
-        default_repository: options.default_repository.clone(),
-        enforce_destructive_switch: options.enforce_destructive_switch,
-    }
-}
-
-/// Publication from a directory, if there is one.
-fn publication(
-    options: &RunOptions,
-    client: &kube::Client,
-    metrics: &Arc<Metrics>,
-    stop: &CancellationToken,
-) -> Option<Publication> {
-    Some(Publication {
-        packages: Packages::new(client.clone(), DEADLINE),
-        events: Events::new(client.clone()),
-        metrics: Arc::clone(metrics),
-        directory: options.packages.package_dir.clone()?,
-        resync: options.loops.resync_interval,
-        stop: stop.clone(),
-    })
 }
 
 /// OpenBao's settings from its flags, for every command that speaks to it.

@@ -7,6 +7,7 @@
 pub mod applications;
 pub mod hooks;
 pub mod packages;
+pub mod releases;
 pub mod settings;
 pub mod tenancy;
 pub mod violation;

@@ -24,6 +24,7 @@ if readelf --program-headers "$work/context/tenantry" | grep -q INTERP; then
   echo "image: the program is not static" >&2
   exit 1
 fi
+install -m 755 "${TENANTRY_BED_CACHE:-$HOME/.cache/tenantry-bed}/helm-$HELM/helm" "$work/context/helm"
 install -m 644 /etc/ssl/certs/ca-certificates.crt "$work/context/"
 e2e/bed/buildah.sh Containerfile "$work/context" "$repository:$version" "$archive"
 echo "$archive"

@@ -2,6 +2,7 @@
 //!
 //! Each adapter turns answers into the domain's facts and failures, with its own deadlines. None of them decides what is done.
 
+pub mod helm;
 pub mod hooks;
 pub mod kubernetes;
 pub mod openbao;

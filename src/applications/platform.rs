@@ -10,6 +10,7 @@ use domain::settings::requirements::check::Platform;
 use domain::settings::requirements::stated::StatedError;
 use domain::settings::schema::{LoadError, load};
 use kube::Client;
+use serde_json::{Map, Value};
 
 use crate::adapters::kubernetes::served::server_version;
 
@@ -22,6 +23,9 @@ pub enum PlatformError {
     /// It is no YAML within the limits.
     #[error("{0}: {1}")]
     Load(String, #[source] LoadError),
+    /// It is no map.
+    #[error("{0}: it must be a map")]
+    NoMap(String),
     /// It says something that is not known.
     #[error("{0}: {1}")]
     Stated(String, #[source] StatedError),
@@ -35,6 +39,27 @@ pub fn stated(file: Option<&Path>) -> Result<Platform, PlatformError> {
     let Some(path) = file else {
         return Ok(Platform::default());
     };
+    Platform::default()
+        .stating(&document(path)?)
+        .map_err(|error| PlatformError::Stated(path.display().to_string(), error))
+}
+
+/// What templates see as `.Platform`; an empty map without a file.
+///
+/// # Errors
+/// What is wrong with the file, with its path.
+pub fn seen(file: Option<&Path>) -> Result<Value, PlatformError> {
+    let Some(path) = file else {
+        return Ok(Value::Object(Map::new()));
+    };
+    match document(path)? {
+        Value::Null => Ok(Value::Object(Map::new())),
+        seen @ Value::Object(_) => Ok(seen),
+        _ => Err(PlatformError::NoMap(path.display().to_string())),
+    }
+}
+
+fn document(path: &Path) -> Result<Value, PlatformError> {
     let named = || path.display().to_string();
     let limits = &Limits::DEFAULT;
     let mut text = String::new();
@@ -42,10 +67,7 @@ pub fn stated(file: Option<&Path>) -> Result<Platform, PlatformError> {
     std::fs::File::open(path)
         .and_then(|file| file.take(most + 1).read_to_string(&mut text))
         .map_err(|error| PlatformError::Read(named(), error))?;
-    let document = load(&text, limits).map_err(|error| PlatformError::Load(named(), error))?;
-    Platform::default()
-        .stating(&document)
-        .map_err(|error| PlatformError::Stated(named(), error))
+    load(&text, limits).map_err(|error| PlatformError::Load(named(), error))
 }
 
 /// The same, with the version that the API server reports; unknown if it does not.

@@ -35,6 +35,38 @@ pub struct ApplicationOptions {
         value_name = "FILE"
     )]
     pub platform_file: Option<PathBuf>,
+    /// What templates see as `.Platform`: YAML, a map. Without it they see an empty one.
+    #[arg(
+        long,
+        env = "TENANTRY_PLATFORM_VALUES_FILE",
+        requires = "applications",
+        value_name = "FILE"
+    )]
+    pub platform_values_file: Option<PathBuf>,
+    /// The helm command, version 4; looked for in PATH if it is only a name.
+    #[arg(
+        long,
+        env = "TENANTRY_HELM",
+        default_value = "helm",
+        value_name = "PROGRAM"
+    )]
+    pub helm: PathBuf,
+    /// Folder for unpacked packages and for the files of single calls of helm; made if it is not there. One process uses it.
+    #[arg(
+        long,
+        env = "TENANTRY_BUNDLE_DIR",
+        default_value = "/tmp/tenantry",
+        value_name = "DIR"
+    )]
+    pub bundle_dir: PathBuf,
+    /// Name of the ServiceAccount as which the objects of an Application are applied, in the Application's namespace.
+    #[arg(
+        long,
+        env = "TENANTRY_APPLICATIONS_SERVICE_ACCOUNT",
+        default_value = "tenantry-applications",
+        value_name = "NAME"
+    )]
+    pub applications_service_account: String,
 }
 
 /// Options of `tenantry crds`.

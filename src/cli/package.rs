@@ -24,6 +24,38 @@ pub enum PackageCommand {
     /// Show what an Application's settings come to: effective settings, values, what is refused and why, and the confirmations that
     /// a change asks for. Exit code: 0 accepted, 1 refused, 2 something could not be read.
     RenderSettings(RenderOptions),
+    /// Publish a package to an OCI registry: its bundle, its metadata and the tag that lists it. A package with mistakes is not pushed, and a
+    /// version that is there with other content is not replaced. Exit code: 0 pushed, 1 not pushed, 2 something could not be read.
+    Push(PushOptions),
+}
+
+/// Options of `tenantry package push`.
+#[derive(Debug, Args)]
+pub struct PushOptions {
+    /// The package's directory.
+    #[arg(value_name = "DIR")]
+    pub package: PathBuf,
+    /// The repository of packages, `host[:port]/path`; the package goes below it.
+    #[arg(value_name = "REPO")]
+    pub repository: String,
+    /// Version, vMAJOR.MINOR.PATCH; by default that of package.yaml.
+    #[arg(long, value_name = "VERSION")]
+    pub package_version: Option<String>,
+    /// Make this version the recommended one of a channel, such as stable.
+    #[arg(long, value_name = "NAME")]
+    pub channel: Option<String>,
+    /// Replace a version that is there with other content. Who installed it keeps what was installed.
+    #[arg(long)]
+    pub force: bool,
+    /// Reach the registry by HTTP, without TLS.
+    #[arg(long)]
+    pub plain_http: bool,
+    /// The only authorities that are trusted, PEM; by default those of the system.
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// Docker's configuration with the login; by default `$DOCKER_CONFIG/config.json` or `~/.docker/config.json`.
+    #[arg(long, value_name = "FILE")]
+    pub docker_config: Option<PathBuf>,
 }
 
 /// Options of `tenantry package verify`.

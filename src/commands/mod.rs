@@ -5,6 +5,7 @@
 
 pub mod check;
 mod crds;
+mod helm;
 mod hook_exec;
 mod manifests;
 pub mod package;
@@ -31,6 +32,8 @@ pub fn execute(cli: Cli) -> ExitCode {
         Command::Check(options) => ExitCode::from(check::check(&options)),
         Command::Package(command) => ExitCode::from(package::package(&command)),
         Command::HookExec(options) => hook_exec::execute(&options),
+        Command::HelmExec(options) => helm::execute(&options),
+        Command::HelmPostRender(options) => helm::post_render(&options),
         Command::Registry(command) => ExitCode::from(registry::registry(&command)),
     }
 }

@@ -16,6 +16,8 @@ const MOST: Duration = Duration::from_secs(30);
 /// Failures in a row, by object UID.
 pub struct Backoff {
     slow: Duration,
+    first: Duration,
+    most: Duration,
     failures: Mutex<HashMap<Uid, u32>>,
 }
 
@@ -23,8 +25,16 @@ impl Backoff {
     /// With this slow timer.
     #[must_use]
     pub fn new(slow: Duration) -> Self {
+        Self::between(slow, (FIRST, MOST))
+    }
+
+    /// With this slow timer, and from the first pause to the longest.
+    #[must_use]
+    pub fn between(slow: Duration, (first, most): (Duration, Duration)) -> Self {
         Self {
             slow,
+            first,
+            most,
             failures: Mutex::new(HashMap::new()),
         }
     }
@@ -53,12 +63,12 @@ impl Backoff {
 
     fn next(&self, uid: &Uid) -> Duration {
         let Ok(mut failures) = self.failures.lock() else {
-            return MOST;
+            return self.most;
         };
         let count = failures.entry(uid.clone()).or_insert(0);
-        let pause = FIRST.saturating_mul(1 << (*count).min(5));
+        let pause = self.first.saturating_mul(1 << (*count).min(16));
         *count = count.saturating_add(1);
-        pause.min(MOST)
+        pause.min(self.most)
     }
 }
 
@@ -92,5 +102,21 @@ mod tests {
             backoff.after(&a, Retry::Backoff) < Duration::from_secs(2),
             "success resets the count"
         );
+    }
+
+    #[test]
+    fn applications_wait_from_15_s_to_2_h() {
+        let range = (Duration::from_secs(15), Duration::from_secs(7200));
+        let backoff = Backoff::between(Duration::from_secs(600), range);
+        let uid = Uid::new("a");
+        for seconds in [
+            15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 3840.0, 7200.0, 7200.0,
+        ] {
+            let pause = backoff.after(&uid, Retry::Backoff).as_secs_f64();
+            assert!(
+                (seconds * 0.8..=seconds * 1.2).contains(&pause),
+                "{pause} for {seconds}"
+            );
+        }
     }
 }

@@ -2,14 +2,18 @@
 //!
 //! They translate and carry; no `if` here is a business rule. A round does at most one external write.
 
+pub mod application;
 pub mod backoff;
 pub mod context;
 pub mod credentials;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod instance;
+mod judged;
+mod offering;
 pub mod phases;
 pub mod publication;
+pub mod repository;
 pub mod settled;
 pub mod tenant;
 

@@ -41,6 +41,9 @@
 {{- if .enabled }}
 - --applications
 - --default-repository={{ .defaultRepository }}
+- --helm=/helm
+- --bundle-dir=/var/lib/tenantry/packages
+- --applications-service-account={{ .serviceAccountName }}
 {{- if .enforceDestructiveSwitch }}
 - --enforce-destructive-switch
 {{- end }}

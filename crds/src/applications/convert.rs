@@ -25,15 +25,16 @@ pub const METADATA_LOADED: &str = "MetadataLoaded";
 pub const LAST_SCAN_SUCCEEDED: &str = "LastScanSucceeded";
 
 impl ApplicationPackageVersion {
-    /// A new object of this version.
+    /// A new object of this version, which goes with its repository unless it is used.
     #[must_use]
-    pub fn named(id: &VersionId, labels: &Labels) -> Self {
+    pub fn named(id: &VersionId, labels: &Labels, owner: OwnerReference) -> Self {
         let spec = ApplicationPackageVersionSpec {
             package_name: Some(id.package.clone()),
             package_repository_name: Some(id.repository.clone()),
             package_version: Some(id.version.clone()),
         };
         let mut object = Self::new(&id.object_name(), spec);
+        object.metadata.owner_references = Some(vec![owner]);
         object.metadata.labels = Some(
             on_wire(labels)
                 .into_iter()
@@ -269,6 +270,10 @@ mod tests {
         }
     }
 
+    fn owner() -> OwnerReference {
+        OwnerReference::default()
+    }
+
     fn published() -> Publication {
         let texts = BTreeMap::from([("/properties/a".to_owned(), "А".to_owned())]);
         Publication {
@@ -292,7 +297,7 @@ mod tests {
         let VersionStep::Create(labels) = step else {
             unreachable!("{step:?}")
         };
-        let mut object = stored(&ApplicationPackageVersion::named(&id(), &labels));
+        let mut object = stored(&ApplicationPackageVersion::named(&id(), &labels, owner()));
         assert_eq!(object.name_any(), "local-shop-v1.0.0");
         assert_eq!(
             object.labels().get(DRAFT_LABEL).map(String::as_str),
@@ -310,7 +315,7 @@ mod tests {
         let VersionStep::Label(labels) = step else {
             unreachable!("{step:?}")
         };
-        object.metadata.labels = ApplicationPackageVersion::named(&id(), &labels)
+        object.metadata.labels = ApplicationPackageVersion::named(&id(), &labels, owner())
             .metadata
             .labels;
         let found = ApplicationPackageVersion::found(Some(&object), &id());
@@ -320,7 +325,7 @@ mod tests {
     #[test]
     fn s27_an_object_of_other_spec_fields_or_none_is_another() {
         let labels = Labels::default();
-        let object = ApplicationPackageVersion::named(&id(), &labels);
+        let object = ApplicationPackageVersion::named(&id(), &labels, owner());
         let mut other = id();
         other.version = "v2.0.0".to_owned();
         assert_eq!(
@@ -339,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_forged_condition_counts_as_absent_and_conditions_of_others_stay() {
-        let mut object = ApplicationPackageVersion::named(&id(), &Labels::default());
+        let mut object = ApplicationPackageVersion::named(&id(), &Labels::default(), owner());
         let status = VersionStatus {
             loaded: Loaded {
                 reason: LoadReason::InvalidSchema,

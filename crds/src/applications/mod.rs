@@ -6,6 +6,8 @@
 pub mod application;
 mod conditions;
 pub mod convert;
+pub mod convert_application;
+pub mod convert_scan;
 pub mod grants;
 pub mod observed;
 pub mod operation;

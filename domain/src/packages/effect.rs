@@ -51,3 +51,33 @@ impl PublicationEffect {
         }
     }
 }
+
+/// One external write of a scan, beside those of publication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ScanEffect {
+    /// Create the `PackageRepositoryOperation` of a scan that is due.
+    CreateOperation,
+    /// Record how far an operation is.
+    SaveOperation,
+    /// Delete an operation that ended long ago.
+    DeleteOperation,
+}
+
+impl ScanEffect {
+    /// Every effect, in the order of a scan.
+    pub const ALL: [Self; 3] = [
+        Self::CreateOperation,
+        Self::SaveOperation,
+        Self::DeleteOperation,
+    ];
+
+    /// The stable id.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::CreateOperation => "operation.create",
+            Self::SaveOperation => "operation.status",
+            Self::DeleteOperation => "operation.delete",
+        }
+    }
+}

@@ -6,6 +6,8 @@ use std::fmt;
 
 /// The repository that `--package-dir` makes.
 pub const LOCAL_REPOSITORY: &str = "local";
+/// What such a repository has in place of a registry: an option of this process, since the path says nothing outside of it.
+pub const DIRECTORY: &str = "--package-dir";
 /// The most bytes of a package's name: it is a label's value.
 pub const PACKAGE_NAME_MAX: usize = 63;
 /// The most bytes of a version: it is a part of an object's name.
@@ -34,6 +36,21 @@ pub fn is_version(text: &str) -> bool {
             && (part.len() == 1 || !part.starts_with('0'))
     };
     parts.len() == 3 && parts.iter().all(is_number)
+}
+
+/// True for a name that a release channel may have, such as `early-access`: lower-case letters and dashes. Beside versions it is no mistake.
+#[must_use]
+pub fn is_channel(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+}
+
+/// The repository that an Application asks for: one that states none means the default one.
+#[must_use]
+pub const fn repository_or<'r>(stated: &'r str, default: &'r str) -> &'r str {
+    if stated.is_empty() { default } else { stated }
 }
 
 /// What identifies a version: the three fields of its spec.
@@ -91,6 +108,16 @@ mod tests {
             assert!(!is_version(bad), "{bad}");
         }
         assert!(!is_version(&format!("v1.2.{}", "9".repeat(80))));
+    }
+
+    #[test]
+    fn a_channel_is_a_word_and_never_a_version() {
+        for good in ["stable", "early-access", "latest"] {
+            assert!(is_channel(good) && !is_version(good), "{good}");
+        }
+        for bad in ["", "v1", "1.2.3", "v1.2.3-rc1", "Stable"] {
+            assert!(!is_channel(bad), "{bad}");
+        }
     }
 
     #[test]

@@ -20,6 +20,8 @@ use crate::settings::schema::publish::publish;
 pub enum LoadReason {
     /// Metadata and schemas are published.
     Loaded,
+    /// The version's image could not be fetched from its registry.
+    NotFetched,
     /// The version's files could not be read.
     Unreadable,
     /// `package.yaml` cannot be used.
@@ -32,8 +34,9 @@ pub enum LoadReason {
 
 impl LoadReason {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Loaded,
+        Self::NotFetched,
         Self::Unreadable,
         Self::InvalidPackage,
         Self::InvalidSchema,
@@ -51,6 +54,7 @@ impl LoadReason {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Loaded => "MetadataLoaded",
+            Self::NotFetched => "GetImageError",
             Self::Unreadable => "FetchingReleaseError",
             Self::InvalidPackage => "InvalidPackage",
             Self::InvalidSchema => "InvalidSchema",

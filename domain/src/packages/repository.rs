@@ -35,6 +35,8 @@ pub enum Problem {
         /// The version.
         version: String,
     },
+    /// A package that is listed has no versions.
+    NoVersions(String),
     /// More versions than are taken.
     TooMany {
         /// The limit.
@@ -50,6 +52,7 @@ impl Problem {
             Self::PackageName(_)
             | Self::VersionName { .. }
             | Self::Twice { .. }
+            | Self::NoVersions(_)
             | Self::TooMany { .. } => "EntriesSkipped",
         }
     }
@@ -75,6 +78,10 @@ impl std::fmt::Display for Problem {
             Self::Twice { package, version } => write!(
                 f,
                 "package {package} has {version} twice: keep the directory or one archive"
+            ),
+            Self::NoVersions(package) => write!(
+                f,
+                "package {package} has no versions: push <repo>/{package}/version:<version>"
             ),
             Self::TooMany { most } => write!(f, "only {most} versions are read"),
         }

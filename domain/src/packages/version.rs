@@ -82,6 +82,8 @@ pub enum Found {
 pub enum Source<'s> {
     /// Files, and what is published of them.
     Offered(Result<&'s Publication, &'s Refusal>),
+    /// The version, whose files were not read again.
+    Unread,
     /// Nothing any more.
     Withdrawn,
 }
@@ -114,9 +116,14 @@ pub enum VersionStep {
 #[must_use]
 pub fn decide(id: &VersionId, found: &Found, source: Source<'_>) -> VersionStep {
     match (found, source) {
-        (Found::Absent, Source::Offered(_)) => VersionStep::Create(Labels::of(id, true, true)),
-        (Found::Another, Source::Offered(_)) => VersionStep::NameTaken,
+        (Found::Absent, Source::Offered(_) | Source::Unread) => {
+            VersionStep::Create(Labels::of(id, true, true))
+        }
+        (Found::Another, Source::Offered(_) | Source::Unread) => VersionStep::NameTaken,
         (Found::Recorded(record), Source::Offered(outcome)) => offered(id, record, outcome),
+        (Found::Recorded(record), Source::Unread) => {
+            labelled(record, Labels::of(id, true, record.publication.is_none()))
+        }
         (Found::Recorded(record), Source::Withdrawn) => {
             labelled(record, Labels::of(id, false, record.publication.is_none()))
         }
@@ -354,6 +361,18 @@ mod tests {
     }
 
     #[test]
+    fn a_version_that_was_not_read_again_keeps_what_was_loaded_and_is_on_offer() {
+        let mut found = Found::Absent;
+        assert_eq!(converge(&mut found, Source::Unread), 1);
+        assert_eq!(record(&found).labels.draft.as_deref(), Some("true"));
+        converge(&mut found, Source::Offered(Ok(&good(1))));
+        converge(&mut found, Source::Withdrawn);
+        assert_eq!(converge(&mut found, Source::Unread), 1);
+        assert_eq!(record(&found).labels, Labels::of(&id(), true, false));
+        assert_eq!(record(&found).publication, Some(good(1)));
+    }
+
+    #[test]
     fn a_lost_draft_label_comes_back_before_anything_else() {
         let mut found = Found::Recorded(Box::default());
         let step = decide(&id(), &found, Source::Offered(Ok(&good(1))));
@@ -367,6 +386,7 @@ mod tests {
         for source in [
             Source::Offered(Ok(&publication)),
             Source::Offered(Err(&refusal)),
+            Source::Unread,
         ] {
             let step = decide(&id(), &Found::Another, source);
             assert_eq!(step, VersionStep::NameTaken);

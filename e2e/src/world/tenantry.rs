@@ -379,6 +379,10 @@ impl Tenantry {
             ("--resync-interval", "10m".to_owned()),
             ("--log-format", "json".to_owned()),
         ]);
+        if self.options.flags.contains_key("--applications") {
+            flags.insert("--helm", text(&self.description.programs.helm.join("helm")));
+            flags.insert("--bundle-dir", text(&self.file("packages")));
+        }
         flags.extend(self.options.flags.clone());
         if self.options.is_self_signed() {
             flags.retain(|name, _| !name.starts_with("--tls-"));

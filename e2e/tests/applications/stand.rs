@@ -1,7 +1,7 @@
 //! A package of one story, published from the shared directory, and Applications of it in the story's namespace.
 //!
-//! No loop installs Applications: where a story needs one that is installed, it writes its status through the subresource, as the
-//! controller will.
+//! The namespace has no account to apply anything with, so nothing is installed here: where a story needs what is installed, it writes the
+//! status through the subresource, as the controller does after a success.
 
 use std::fs;
 use std::path::PathBuf;

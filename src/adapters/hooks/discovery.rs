@@ -37,6 +37,14 @@ pub(super) struct Candidate {
     pub shown: String,
 }
 
+/// True if the package has files that may be hook programs.
+///
+/// # Errors
+/// The folder cannot be searched.
+pub fn has_candidates(bundle: &Path) -> Result<bool, WalkError> {
+    Ok(!candidates(bundle)?.is_empty())
+}
+
 /// Every candidate, sorted by path; links are passed over. No folder is no candidate.
 pub(super) fn candidates(bundle: &Path) -> Result<Vec<Candidate>, WalkError> {
     let mut found = Vec::new();

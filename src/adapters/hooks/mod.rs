@@ -3,7 +3,7 @@
 //! What an answer means is decided in `domain::hooks`; nothing of a hook's output takes effect here. No hook is started but
 //! through [`launch`].
 
-mod discovery;
+pub mod discovery;
 pub mod filter;
 pub mod launch;
 mod load;

@@ -3,11 +3,16 @@
 //! Every write carries the resourceVersion that was read, so a stale view never overwrites a newer one. It decides nothing;
 //! ExternalSecrets and target Secrets are in [`super::projection`].
 
+pub mod applications;
 pub mod events;
 pub(in crate::adapters) mod failure;
+pub mod identity;
+pub mod kinds;
 pub mod lease;
+pub mod orphans;
 pub mod packages;
 pub mod served;
+pub mod workloads;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

@@ -2,6 +2,8 @@
 //!
 //! Every write carries the resourceVersion that was read. It decides nothing.
 
+mod operations;
+
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;

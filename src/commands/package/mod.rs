@@ -5,6 +5,7 @@
 //! Reading order: `input` (files to documents), then one file a command.
 
 mod input;
+mod push;
 mod render;
 mod verify;
 
@@ -15,6 +16,7 @@ use crate::cli::PackageCommand;
 pub fn package(command: &PackageCommand) -> u8 {
     match command {
         PackageCommand::Verify(options) => verify::verify(options),
+        PackageCommand::Push(options) => push::push(options),
         PackageCommand::RenderSettings(options) => render::render(options),
     }
 }

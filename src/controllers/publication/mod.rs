@@ -10,9 +10,8 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crds::applications::version::{ApplicationPackageVersion, REPOSITORY_LABEL};
@@ -28,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::source::Source;
 use super::backoff::Backoff;
+use super::offering::Seen;
 use super::{Ending, caught};
 use crate::adapters::kubernetes::events::Events;
 use crate::adapters::kubernetes::packages::Packages;
@@ -56,9 +56,6 @@ pub struct Publication {
     /// Cancelled when the process is asked to end: no round begins after that.
     pub stop: CancellationToken,
 }
-
-/// resourceVersions that this process saw last, by the name of the version's object: what the watch brings of them is no news.
-type Seen = Mutex<HashMap<String, String>>;
 
 /// Publishes while this replica leads, until `stop`; a round under way is finished.
 pub async fn follow(publication: Publication, leading: Leading) {

@@ -7,23 +7,17 @@ use std::path::PathBuf;
 
 use domain::packages::files::Files;
 use domain::packages::names::{LOCAL_REPOSITORY, VersionId};
-use domain::packages::publication::{LoadReason, Noted, Publication, Refusal, publication};
+use domain::packages::publication::{LoadReason, Refusal};
 use domain::packages::repository::Problem;
-use domain::settings::limits::Limits;
 
+use crate::controllers::judged::{Judged, deep, judge};
 use crate::packages::repository::{Scanned, scan};
-
-/// Stack of the thread that judges schemas and rules; the domain's limits stay far below it.
-const STACK: usize = 16 << 20;
 
 /// What is offered of one version.
 #[derive(Clone, Debug)]
 pub(super) struct Offered {
     files: Result<Files, String>,
-    /// What is published of it, or why not.
-    pub(super) outcome: Result<Publication, Refusal>,
-    /// `type` of package.yaml.
-    pub(super) kind: Option<String>,
+    pub(super) judged: Judged,
 }
 
 /// See the module text.
@@ -91,7 +85,7 @@ impl Source {
     /// The API server did not take what would be published; it is not tried again until the files change.
     pub(super) fn not_stored(&mut self, id: &VersionId, text: &str) {
         if let Some(offered) = self.offered.get_mut(id) {
-            offered.outcome = Err(Refusal::new(LoadReason::NotStored, text));
+            offered.judged.outcome = Err(Refusal::new(LoadReason::NotStored, text));
         }
     }
 
@@ -111,47 +105,11 @@ fn offered(
     let mut offered = BTreeMap::new();
     for (id, files) in versions {
         let known = before.remove(&id).filter(|known| known.files == files);
-        let now = known.unwrap_or_else(|| judged(&id, files));
+        let now = known.unwrap_or_else(|| {
+            let judged = judge(&id, files.clone());
+            Offered { files, judged }
+        });
         offered.insert(id, now);
     }
     offered
-}
-
-fn judged(id: &VersionId, files: Result<Files, String>) -> Offered {
-    let noted = match &files {
-        Ok(files) => publication(files, &id.package, &Limits::DEFAULT),
-        Err(text) => Err(Refusal::new(LoadReason::Unreadable, text)),
-    };
-    let (outcome, kind) = match noted {
-        Ok(Noted {
-            publication,
-            kind,
-            notes,
-        }) => {
-            for note in notes {
-                tracing::info!(version = %id.object_name(), %note, "a package has a mistake that stops nothing");
-            }
-            (Ok(publication), kind)
-        }
-        Err(refusal) => (Err(refusal), None),
-    };
-    Offered {
-        files,
-        outcome,
-        kind,
-    }
-}
-
-/// Runs work that recurses on a thread with room for it; `None` if it panicked.
-async fn deep<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    let (tell, told) = tokio::sync::oneshot::channel();
-    let thread = std::thread::Builder::new()
-        .name("packages".to_owned())
-        .stack_size(STACK)
-        .spawn(move || {
-            // Nobody listens any more only when the process ends.
-            let _sent = tell.send(work());
-        });
-    thread.ok()?;
-    told.await.ok()
 }

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::packages::names::VersionId;
+use crate::packages::names::{VersionId, repository_or};
 use crate::settings::switch::ACKNOWLEDGEMENT;
 use crate::violation::{Kind, Violation};
 
@@ -69,11 +69,7 @@ impl<'a> Application<'a> {
     /// The version that is asked for; one without a repository means the default one.
     #[must_use]
     pub fn version_id(&self, default_repository: &str) -> VersionId {
-        let repository = if self.repository.is_empty() {
-            default_repository
-        } else {
-            self.repository
-        };
+        let repository = repository_or(self.repository, default_repository);
         VersionId {
             repository: repository.to_owned(),
             package: self.package.to_owned(),
