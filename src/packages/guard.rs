@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 /// The most bytes between two files: headers, long names, attributes.
 const BETWEEN_MAX: u64 = 1 << 20;
-/// The most bytes that may come out of one that is read, once [`RATIO_FROM`] came out. Text is packed to a twentieth, binaries
+/// The most bytes that may come out of one that is read, once 16 MiB came out. Text is packed to a twentieth, binaries
 /// to a third; zeros to a thousandth.
 pub const RATIO_MAX: u64 = 100;
 /// From how many bytes on the ratio is looked at.

@@ -3,9 +3,10 @@
 //! Helm reads YAML by older rules than most parsers (`0644` is octal, `yes` is a boolean), so a scalar without quotes stays the text that it
 //! was, and one with quotes stays a text. This file knows no object.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use granit_parser::{Event, Parser, ScalarStyle};
+use granit_parser::{Event, Parser, ScalarStyle, Tag};
 
 /// Nesting that is read; objects are never that deep.
 const DEPTH_MAX: usize = 200;
@@ -126,49 +127,24 @@ pub fn read(text: &str) -> Result<Vec<Node>, Unreadable> {
     let mut open: Vec<(Node, Option<Node>)> = Vec::new();
     for event in Parser::new_from_str(text) {
         let (event, _) = event.map_err(|error| Unreadable(error.to_string()))?;
-        let tag = |tag: Option<std::borrow::Cow<'_, granit_parser::Tag>>| {
-            tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix()))
-        };
         let node = match event {
             Event::Scalar(text, style, anchor, tagged) => {
                 let content = match style {
                     ScalarStyle::Plain => Content::Plain(text.into_owned()),
                     _ => Content::Text(text.into_owned()),
                 };
-                Node {
-                    anchor,
-                    tag: tag(tagged),
-                    content,
-                }
+                begun(anchor, tagged, content)
             }
             Event::Alias(anchor) => Node::of(Content::Alias(anchor)),
             Event::SequenceStart(..) | Event::MappingStart(..) if open.len() >= DEPTH_MAX => {
                 return Err(Unreadable(format!("it nests deeper than {DEPTH_MAX}")));
             }
             Event::SequenceStart(_, anchor, tagged) => {
-                let content = Content::List(Vec::new());
-                let tag = tag(tagged);
-                open.push((
-                    Node {
-                        anchor,
-                        tag,
-                        content,
-                    },
-                    None,
-                ));
+                open.push((begun(anchor, tagged, Content::List(Vec::new())), None));
                 continue;
             }
             Event::MappingStart(_, anchor, tagged) => {
-                let content = Content::Map(Vec::new());
-                let tag = tag(tagged);
-                open.push((
-                    Node {
-                        anchor,
-                        tag,
-                        content,
-                    },
-                    None,
-                ));
+                open.push((begun(anchor, tagged, Content::Map(Vec::new())), None));
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
@@ -181,6 +157,14 @@ pub fn read(text: &str) -> Result<Vec<Node>, Unreadable> {
     }
     documents.retain(|document| !document.is_null());
     Ok(documents)
+}
+
+fn begun(anchor: usize, tag: Option<Cow<'_, Tag>>, content: Content) -> Node {
+    Node {
+        anchor,
+        tag: tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix())),
+        content,
+    }
 }
 
 /// Puts a whole node where it belongs.

@@ -5,6 +5,7 @@
 pub mod chart;
 pub mod command;
 pub mod condition;
+pub mod failpoint;
 pub mod kubectl;
 pub mod load;
 pub mod objects;

@@ -1,12 +1,12 @@
 //! Story: the process is killed before and after every effect of publication; what it left is finished by the next one.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::time::Duration;
 
 use anyhow::ensure;
 use domain::packages::effect::PublicationEffect;
 use e2e::bed::wait::until;
+use e2e::world::failpoint::Armed;
 use e2e::world::objects::all;
 use e2e::world::tenantry::Tenantry;
 use e2e::{Bed, Options};
@@ -55,23 +55,8 @@ async fn alone_t2_a_crash_at_any_effect_of_publication_is_made_good_by_the_next_
             let package = format!("{}-{point}", effect.id().replace('.', "-"));
             prepare(&bed, &directory, effect, &package).await;
             let failpoint = format!("{}.{point}", effect.id());
-            let start = fs::read(tenantry.log_file()).unwrap().len();
-            tenantry.options = directory
-                .options()
-                .failpoints(format!("{failpoint}=1*return"));
-            tenantry.spawn().unwrap();
-            let line = format!("failpoint {failpoint} reached");
-            until(SOON, &line, async || {
-                let log = fs::read(tenantry.log_file())?;
-                let log = String::from_utf8_lossy(&log[start..]).into_owned();
-                ensure!(
-                    log.contains(&line),
-                    "it is not (built with --features failpoints?)"
-                );
-                Ok(())
-            })
-            .await
-            .unwrap();
+            let armed = Armed::start(&mut tenantry, directory.options(), &failpoint).unwrap();
+            armed.reached(SOON).await.unwrap();
             packages.insert(package);
         }
     }

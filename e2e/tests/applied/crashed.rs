@@ -1,10 +1,9 @@
 //! Story: the process is killed before and after every effect of the pipeline; the next one finishes what it left.
 
-use std::fs;
-
 use anyhow::ensure;
 use domain::applications::effect::ApplicationEffect as Effect;
 use e2e::bed::wait::until;
+use e2e::world::failpoint::Armed;
 use e2e::world::tenantry::{Tenantry, TenantryOptions};
 use e2e::{Bed, Options};
 use serde_json::{Value, json};
@@ -80,24 +79,10 @@ async fn alone_t2_a_crash_at_any_effect_of_the_pipeline_is_made_good_by_the_next
                 stand.ready(&json!({"size": 1})).await;
             }
             let failpoint = format!("{}.{point}", effect.id());
-            let start = fs::read(tenantry.log_file()).unwrap().len();
-            tenantry.kill9();
-            tenantry.options = options().failpoints(format!("{failpoint}=1*return"));
-            tenantry.spawn().unwrap();
+            let armed = Armed::start(&mut tenantry, options(), &failpoint).unwrap();
             tenantry.ready(SOON).await.unwrap();
             provoke(&stand, effect, 2).await;
-            let line = format!("failpoint {failpoint} reached");
-            until(SOON, &line, async || {
-                let log = fs::read(tenantry.log_file())?;
-                let log = String::from_utf8_lossy(&log[start..]).into_owned();
-                ensure!(
-                    log.contains(&line),
-                    "it is not (built with --features failpoints?)"
-                );
-                Ok(())
-            })
-            .await
-            .unwrap();
+            armed.reached(SOON).await.unwrap();
             tenantry.kill9();
             tenantry.options = options();
             tenantry.restart().await.unwrap();

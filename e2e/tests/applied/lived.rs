@@ -54,15 +54,7 @@ async fn an_application_is_installed_edited_moved_to_another_version_and_removed
     );
     assert_eq!(stand.seen().await.unwrap()["settings"], "{\"size\":5}");
 
-    let delete = [
-        "-n",
-        &stand.namespace.name,
-        "delete",
-        "application",
-        "shop",
-        "--timeout=60s",
-    ];
-    stand.kubectl(&delete).await.success().unwrap();
+    stand.remove().await;
     assert_eq!(stand.get("configmap", "d8a-shop-seen").await, Value::Null);
     assert_eq!(stand.revisions().await, [] as [String; 0]);
 }
@@ -140,15 +132,7 @@ async fn orphans_go_after_the_release_and_what_others_keep_stays() {
             .await;
         made.unwrap().success().unwrap();
     }
-    let delete = [
-        "-n",
-        &stand.namespace.name,
-        "delete",
-        "application",
-        "shop",
-        "--timeout=60s",
-    ];
-    stand.kubectl(&delete).await.success().unwrap();
+    stand.remove().await;
     until(SOON, "the orphan is gone", async || {
         anyhow::ensure!(
             stand.get("configmap", "left").await == Value::Null,

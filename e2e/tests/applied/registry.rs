@@ -84,14 +84,6 @@ async fn an_application_of_a_registry_is_installed_and_moved_to_the_next_version
         stand.application().await["status"]["lastAppliedConfiguration"],
         json!({"size": 4})
     );
-    let delete = [
-        "-n",
-        &name,
-        "delete",
-        "application",
-        "shop",
-        "--timeout=60s",
-    ];
-    stand.kubectl(&delete).await.success().unwrap();
+    stand.remove().await;
     assert_eq!(stand.get("configmap", "d8a-shop-seen").await, Value::Null);
 }

@@ -165,6 +165,20 @@ impl Stand {
         .unwrap();
     }
 
+    /// Deletes the Application, and waits until it is gone.
+    pub async fn remove(&self) {
+        let namespace = self.namespace.name.as_str();
+        let delete = [
+            "-n",
+            namespace,
+            "delete",
+            "application",
+            "shop",
+            "--timeout=60s",
+        ];
+        self.kubectl(&delete).await.success().unwrap();
+    }
+
     pub async fn application(&self) -> Value {
         self.get("application", "shop").await
     }

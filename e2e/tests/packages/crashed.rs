@@ -1,12 +1,11 @@
 //! Story: the process is killed before and after every effect of a scan; what it left is finished by the next one.
 
-use std::fs;
-
 use anyhow::ensure;
 use domain::packages::effect::ScanEffect;
 use domain::packages::scan::KEPT_OPERATIONS;
 use e2e::bed::registry::Access;
 use e2e::bed::wait::until;
+use e2e::world::failpoint::Armed;
 use e2e::world::tenantry::{Tenantry, TenantryOptions};
 use e2e::{Bed, Options};
 use kube::api::ListParams;
@@ -38,21 +37,8 @@ async fn alone_t2_a_crash_at_any_effect_of_a_scan_is_made_good_by_the_next_proce
             let version = format!("v1.0.{}", pushed.len());
             source.push("shop", &version, SCHEMA).await;
             let failpoint = format!("{}.{point}", effect.id());
-            let start = fs::read(tenantry.log_file()).unwrap().len();
-            tenantry.options = options().failpoints(format!("{failpoint}=1*return"));
-            tenantry.spawn().unwrap();
-            let line = format!("failpoint {failpoint} reached");
-            until(SOON, &line, async || {
-                let log = fs::read(tenantry.log_file())?;
-                let log = String::from_utf8_lossy(&log[start..]).into_owned();
-                ensure!(
-                    log.contains(&line),
-                    "it is not (built with --features failpoints?)"
-                );
-                Ok(())
-            })
-            .await
-            .unwrap();
+            let armed = Armed::start(&mut tenantry, options(), &failpoint).unwrap();
+            armed.reached(SOON).await.unwrap();
             pushed.push(version);
         }
     }

@@ -10,14 +10,11 @@ use domain::settings::orphans::{
 use domain::tenancy::failure::{Class, Failure};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Preconditions};
 use kube::core::PartialObjectMeta;
-use kube::discovery::{Discovery, Scope, verbs};
 use kube::{Api, Client, ResourceExt};
 
 use super::PAGE;
 use super::failure::{Attempt, within};
-
-/// Verbs that discovery is asked for.
-const VERBS: [&str; 2] = [verbs::LIST, verbs::DELETE];
+use super::kinds::served;
 
 /// Deletes what the declared kinds have with the instance's label. One that cannot be listed or deleted stops no other.
 ///
@@ -33,8 +30,9 @@ pub async fn purge(
         return Ok(());
     }
     // Fresh each time: a kind that is missing was missing now.
-    let (served, resources) = served(client, deadline).await?;
-    let resolved = resolve(declared, &served);
+    let (known, resources): (Vec<Served>, Vec<ApiResource>) =
+        served(client, deadline).await?.into_iter().unzip();
+    let resolved = resolve(declared, &known);
     for unknown in resolved.unknown.iter().chain(&resolved.cluster_scoped) {
         tracing::warn!(
             namespace = %instance.namespace, name = %instance.name, kind = %unknown.kind, version = %unknown.version,
@@ -53,43 +51,6 @@ pub async fn purge(
         }
     }
     failed.map_or(Ok(()), Err)
-}
-
-async fn served(
-    client: &Client,
-    deadline: Duration,
-) -> Result<(Vec<Served>, Vec<ApiResource>), Failure> {
-    let attempt = Attempt {
-        verb: "get",
-        resource: "/apis",
-        namespace: "",
-        name: "",
-    };
-    let found = within(
-        deadline,
-        &attempt,
-        Discovery::new(client.clone()).run_aggregated(),
-    )
-    .await?;
-    let mut all = (Vec::new(), Vec::new());
-    for group in found.groups() {
-        for version in group.versions() {
-            for (resource, capabilities) in group.versioned_resources(version) {
-                let can = VERBS
-                    .iter()
-                    .filter(|verb| capabilities.supports_operation(verb));
-                all.0.push(Served {
-                    group_version: resource.api_version.clone(),
-                    plural: resource.plural.clone(),
-                    kind: resource.kind.clone(),
-                    namespaced: capabilities.scope == Scope::Namespaced,
-                    verbs: can.map(ToString::to_string).collect(),
-                });
-                all.1.push(resource);
-            }
-        }
-    }
-    Ok(all)
 }
 
 async fn purge_one(

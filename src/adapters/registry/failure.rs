@@ -7,7 +7,7 @@ use certs::TlsProblem;
 use domain::tenancy::failure::{Class, Failure};
 use oci_client::errors::{DigestError, OciDistributionError, OciErrorCode};
 
-use super::access::Origin;
+use super::origin::Origin;
 
 /// Why a question to a registry has no answer, as far as rules care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,6 +11,7 @@ mod client;
 mod docker_config;
 mod failure;
 mod layers;
+mod origin;
 mod push;
 
 pub use access::Access;

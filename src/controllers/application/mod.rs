@@ -3,10 +3,11 @@
 //! Where a run stops and what that means is the domain's (`domain::applications`); this room carries facts and performs single steps.
 //!
 //! Reading order: this file (what wakes an Application, and its rounds), `run` (the pipeline), `bundle` (from version to files on disk),
-//! `teardown` (the way out), `record` (what is saved).
+//! `release` (helm's calls as effects), `teardown` (the way out), `record` (what is saved).
 
 mod bundle;
 mod record;
+mod release;
 mod run;
 mod teardown;
 

@@ -4,15 +4,31 @@ use crds::applications::application::Application;
 use crds::applications::convert_application::Applied;
 use domain::applications::conditions::conditions;
 use domain::applications::effect::ApplicationEffect as Effect;
+use domain::applications::run::Stop;
 use domain::applications::summary::summary;
 use domain::tenancy::failure::Failure;
 use kube::Resource;
 use serde_json::{Map, Value};
 
 use super::Instances;
-use super::run::Ran;
 use crate::controllers::offering::now;
 use crate::effects;
+
+/// Where a run stopped, and with which settings it came to its end.
+pub(super) struct Ran {
+    pub(super) stop: Stop,
+    /// The effective settings, if they were not refused.
+    pub(super) settings: Option<Value>,
+}
+
+impl From<Stop> for Ran {
+    fn from(stop: Stop) -> Self {
+        Self {
+            stop,
+            settings: None,
+        }
+    }
+}
 
 /// Saves what changed; a status that says the same already is not written.
 pub(super) async fn record(

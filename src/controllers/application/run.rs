@@ -2,8 +2,6 @@
 //!
 //! Each stage asks the domain; this file carries what it needs and where it stopped.
 
-use std::time::Duration;
-
 use crds::applications::application::Application;
 use domain::applications::effect::ApplicationEffect as Effect;
 use domain::applications::release::{ReleaseStep, decide};
@@ -22,33 +20,17 @@ use webhook::ApplicationView as _;
 
 use super::Instances;
 use super::bundle::Package;
+use super::record::Ran;
+use super::release::{DEADLINE, perform, uninstall};
+use crate::adapters::helm::Release;
 use crate::adapters::helm::revisions::revisions;
-use crate::adapters::helm::{Kind, Release, ReleaseError};
 use crate::adapters::kubernetes::kinds::kinds;
 use crate::adapters::kubernetes::workloads::workloads;
 use crate::controllers::judged::deep;
 use crate::effects;
 
-/// No call to the API server may take longer.
-pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 /// Digits of a digest that fit into a label.
 const DIGITS: usize = 40;
-
-/// Where a run stopped, and with which settings it came to its end.
-pub(super) struct Ran {
-    pub(super) stop: Stop,
-    /// The effective settings, if they were not refused.
-    pub(super) settings: Option<Value>,
-}
-
-impl From<Stop> for Ran {
-    fn from(stop: Stop) -> Self {
-        Self {
-            stop,
-            settings: None,
-        }
-    }
-}
 
 /// One run; `None` if a step was made after which everything is looked at again.
 pub(super) async fn run(
@@ -108,7 +90,7 @@ async fn suspend(
     if object.past().installed {
         let client = instances.accounts.client(&instance.namespace).await?;
         if !revisions(&client, instance, DEADLINE).await?.is_empty() {
-            super::teardown::uninstall(instances, instance).await?;
+            uninstall(instances, instance).await?;
             return Ok(None);
         }
     }
@@ -211,29 +193,6 @@ async fn release(
         Ok(()) => Ok(None),
         Err(error) => Ok(Some(Stop::NotApplied(error.to_string()))),
     }
-}
-
-/// An effect of helm, whose failure is where a run stops.
-pub(super) async fn perform(
-    metrics: &crate::metrics::Metrics,
-    effect: Effect,
-    work: impl Future<Output = Result<(), ReleaseError>>,
-) -> Result<(), ReleaseError> {
-    let mut said = None;
-    let performed = effects::perform_within(metrics, effect.id(), effects::HELM_DEADLINE, async {
-        work.await.map_err(|error| {
-            let class = match error.kind {
-                Kind::Forbidden => Class::Authentication,
-                Kind::Broken | Kind::TimedOut => Class::Unavailable,
-                Kind::Bundle | Kind::Refused | Kind::TooLarge | Kind::Failed => Class::Rejected,
-            };
-            let failure = Failure::new(class, error.to_string());
-            said = Some(error);
-            failure
-        })
-    });
-    let performed = performed.await;
-    performed.map_err(|failure| said.unwrap_or_else(|| ReleaseError::late(&failure.text)))
 }
 
 /// What says that the same need not be applied again.

@@ -10,7 +10,7 @@ use domain::tenancy::failure::{Class, Failure};
 use domain::tenancy::reason::Retry;
 use serde_json::Value;
 
-use super::run::{DEADLINE, perform};
+use super::release::{DEADLINE, uninstall};
 use super::{Instances, Round, record};
 use crate::adapters::helm::revisions::revisions;
 use crate::adapters::kubernetes::orphans::purge;
@@ -79,14 +79,6 @@ async fn release(instances: &Instances, instance: &Instance) -> Result<(), Failu
     };
     let release = api.hold(&fresh, false);
     effects::perform(&instances.metrics, Effect::Release.id(), release).await
-}
-
-/// Removes the release, as the account of its namespace.
-pub(super) async fn uninstall(instances: &Instances, instance: &Instance) -> Result<(), Failure> {
-    let identity = instances.accounts.identity(&instance.namespace).await?;
-    let work = instances.helm.uninstall(instance, &identity);
-    let removed = perform(&instances.metrics, Effect::Uninstall, work).await;
-    removed.map_err(|error| Failure::new(Class::Unavailable, error.to_string()))
 }
 
 /// The kinds that the package declares as orphans, by its published values schema.
