@@ -332,6 +332,18 @@ mod tests {
     }
 
     #[test]
+    fn the_layers_of_one_image_share_one_bound() {
+        let length = ARCHIVE_MAX - (1 << 20);
+        let mut header = header(EntryType::Regular, length);
+        header.set_path("images/layer").unwrap();
+        header.set_cksum();
+        let layer = || header.as_bytes().chain(io::repeat(b'x').take(length));
+        assert!(read_layers([layer()], Scope::Publication).is_ok());
+        let error = read_layers([layer(), layer()], Scope::Publication).unwrap_err();
+        assert!(matches!(error, ReadError::ArchiveTooLarge), "{error}");
+    }
+
+    #[test]
     fn too_many_entries_end_the_reading() {
         let mut builder = Builder::new(Vec::new());
         for _ in 0..=ENTRIES_MAX {

@@ -7,7 +7,6 @@ mod archive;
 pub mod bundles;
 mod directory;
 mod guard;
-pub mod image;
 pub mod pack;
 pub mod repository;
 mod unpack;

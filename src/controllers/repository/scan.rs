@@ -8,6 +8,7 @@ use std::time::Duration;
 use crds::applications::convert_scan::Counted;
 use crds::applications::repository::{PackageRepository, Registry as Spec};
 use crds::applications::version::ApplicationPackageVersion;
+use domain::packages::files::Scope;
 use domain::packages::names::{VersionId, is_channel, is_package_name, is_version};
 use domain::packages::publication::{LoadReason, Refusal};
 use domain::packages::repository::Problem;
@@ -21,7 +22,7 @@ use super::Repositories;
 use crate::adapters::registry::{Access, Kind, Registry, RegistryError};
 use crate::controllers::judged::{Judged, deep, judge};
 use crate::controllers::offering::{Carried, Offering, Seen};
-use crate::packages::image;
+use crate::packages::read_layers;
 use crate::packages::repository::VERSIONS_MAX;
 
 /// No call to a registry may take longer.
@@ -254,8 +255,9 @@ async fn fetch(registry: &Registry, id: &VersionId) -> Fetched {
     };
     let known = id.clone();
     let judged = deep(move || {
-        let files = image::files(&image).map_err(|error| error.to_string());
-        judge(&known, files)
+        let layers = image.layers.iter().map(|layer| &*layer.bytes);
+        let files = read_layers(layers, Scope::Publication);
+        judge(&known, files.map_err(|error| error.to_string()))
     });
     let judged = judged.await.unwrap_or_else(|| {
         Refusal::new(
