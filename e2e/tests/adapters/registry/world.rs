@@ -101,7 +101,7 @@ pub(super) fn open(spec: &Spec) -> Registry {
 }
 
 /// An image of these bytes; a registry does not look into them.
-pub(super) fn image(layer: &str) -> Sendable {
+pub(super) fn image(layer: impl AsRef<[u8]>) -> Sendable {
     let nothing = format!("sha256:{}", "0".repeat(64));
-    Sendable::of(layer.to_owned().into(), &nothing).unwrap()
+    Sendable::of(layer.as_ref().to_vec().into(), &nothing).unwrap()
 }
